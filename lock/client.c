@@ -427,6 +427,20 @@ static int begin_release(struct fairlock *handle)
   return fairlock_engine_release(handle, port_clock_ms());
 }
 
+/* Both handles have to be idle, and the exclusive one that of this task. */
+static int begin_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
+                           uint32_t lease_ms)
+{
+  struct fairlock *heir = &shared->handle;
+  if (heir->engine != exclusive->engine) return FAIRLOCK_INVALID;
+  int status = refusal(exclusive);
+  if (status == FAIRLOCK_OK) status = refusal(heir);
+  if (status != FAIRLOCK_OK) return status;
+  status = fairlock_engine_downgrade(exclusive, shared, lease_ms, port_clock_ms());
+  if (status == FAIRLOCK_PENDING) heir->by.task = port_task_self();
+  return status;
+}
+
 /*
  * Sends the request of an operation that was begun, and unlocks the mutex without waiting for it.
  */
@@ -522,6 +536,30 @@ int fairlock_release(struct fairlock *handle)
   struct fairlock_client *client = lock_client_of(handle);
   int status = begin_release(handle);
   return complete(client, handle, status);
+}
+
+int fairlock_start_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
+                             uint32_t lease_ms)
+{
+  FAIRLOCK_ASSERT(shared != NULL);
+  if (forked(client_of(exclusive))) return FAIRLOCK_FORKED;
+  struct fairlock_client *client = lock_client_of(exclusive);
+  int status = begin_downgrade(exclusive, shared, lease_ms);
+  return start(client, status);
+}
+
+int fairlock_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
+                       uint32_t lease_ms)
+{
+  FAIRLOCK_ASSERT(shared != NULL);
+  if (forked(client_of(exclusive))) return FAIRLOCK_FORKED;
+  struct fairlock_client *client = lock_client_of(exclusive);
+  int status = begin_downgrade(exclusive, shared, lease_ms);
+  if (status != FAIRLOCK_PENDING) return unlock(client, status);
+  exclusive->awaited = true; /* it may end first */
+  wait_for_end(client, &shared->handle);
+  wait_for_end(client, exclusive);
+  return unlock(client, shared->handle.result);
 }
 
 int fairlock_cancel(struct fairlock *handle)

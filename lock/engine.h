@@ -148,6 +148,8 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
  *             re-entry never shortens the lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_LEASE_MIN_MS
  *             to FAIRLOCK_DURATION_MAX_MS
  *   release   one level. After the last one the caller no longer holds, whatever the result is
+ *   downgrade ends the hold of exclusive, and lets shared hold instead: an operation of both, with a
+ *             result in each. See fairlock_downgrade()
  *   cancel    ends a wait; the acquire ends with FAIRLOCK_CANCELLED, unless it has just ended
  *             otherwise. Returns FAIRLOCK_OK, or FAIRLOCK_NOT_HELD when there is no wait
  *   force     ends the hold. FAIRLOCK_NOT_HELD: the lock is free, or has another hold;
@@ -163,6 +165,8 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
                             uint32_t now);
 int fairlock_engine_release(struct fairlock *handle, uint32_t now);
 int fairlock_engine_cancel(struct fairlock *handle, uint32_t now);
+int fairlock_engine_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
+                              uint32_t lease_ms, uint32_t now);
 int fairlock_engine_force(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now);
 int fairlock_engine_ask(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now);
 int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,

@@ -624,12 +624,32 @@ void fairlock_share(struct fairlock_client *client, struct fairlock_sharing *sha
  * operation ends with FAIRLOCK_OTHER_LIMIT as long as one of them holds or waits.
  *
  * A program that wants the lock alone at times has a second handle for that, and does not wait by
- * the one while it holds by the other: two who do would wait for each other. So release first.
+ * the one while it holds by the other: two who do would wait for each other. So there is no upgrade:
+ * release, acquire alone, and look again at what was read.
  * Returns FAIRLOCK_OK, FAIRLOCK_TOO_LONG, or FAIRLOCK_INVALID: a name or a limit out of its range,
  * or a client without fairlock_share().
  */
 int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
                          const void *name, size_t size, uint32_t limit);
+
+/*
+ * Goes from alone to shared: shared->handle gets the hold of exclusive, with a larger token and this
+ * lease, and others may join, but nobody gets in between. Both are of one client and one lock.
+ * exclusive must be held once, by the calling task, and shared be idle; otherwise nothing is done:
+ * FAIRLOCK_INVALID, _NOT_HELD, _WRONG_TASK or _IN_PROGRESS. From then on exclusive is being released,
+ * and holds no longer, whatever is returned, as after fairlock_release(); shared holds after OK only:
+ *   FAIRLOCK_OK           shared holds
+ *   FAIRLOCK_LOST         the hold had ended before
+ *   FAIRLOCK_OTHER_LIMIT  as fairlock_init_shared() says
+ *   others                as for fairlock_acquire() with FAIRLOCK_FOREVER. What may be left of either
+ *                         hold is ended in the background, as after a release
+ * Without blocking, each handle has a result: as of an acquire, which fairlock_cancel() can end, and
+ * as of a release.
+ */
+int fairlock_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
+                       uint32_t lease_ms);
+int fairlock_start_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
+                             uint32_t lease_ms);
 
 /* For operators: looking at a lock, and ending its hold */
 

@@ -18,6 +18,7 @@
  *   keep.c        locks that the client keeps while nobody else wants them
  *   credentials.c user and password that change
  *   share.c       locks that are shared
+ *   downgrade.c   a hold that is exclusive becomes a shared one
  *   links.c       the chain of topology, share, events, keep and credentials: struct fairlock_hooks
  *   status.c      the statuses in words
  *   version.c     which release it is

@@ -126,7 +126,7 @@ struct fairlock_log_state {
 struct fairlock_sharing_state {
   struct fairlock_link link;
 
-  /* as the engine's: kinds of requests whose script, that of those who share, has to be sent as text */
+  /* as the engine's: kinds of requests whose script, that of share.c or downgrade.c, is sent as text */
   uint8_t eval;
 };
 

@@ -5,27 +5,26 @@
 -- would not know a field of its own id that is no count.
 --
 -- ARGV  1  id, expires, lease  of the share
---          mode                0
---          token               of an earlier hold of id
+--          mode                -n: the id that holds is that of the same client with the number n
+--          token               of its hold
 --       2  see share.lua
---       3  the id that holds, and its token
--- Reply {1, token, now}   shared (a repeated request finds it so)
+-- Reply {1, token, now}   shared (a repeated request finds it so, and renews it)
 --       {-1, 0, now}      that hold is gone
 --       {-2, 0, now}      expired: the request came after its time
---       {2, limit, now}  others wait with this limit: nothing was done
+--       {2, limit, now}   others wait with this limit: nothing was done
 -- include common.lua
 -- include hand_over.lua
 -- include share.lua
 
-local from, with = ARGV[3]:match('^(%S+) (%d+)$')
+if of and till > now and tonumber(of) > tonumber(token) then return go_on(count) end
+local from = id:gsub('%d+$', mode:sub(2))
 -- Or a token that was written for id, by a request that was stopped before it did more.
-local has = ttl ~= -2 and not shared and (last == with or call('hget', meta, 'holder') == id)
+local has = ttl ~= -2 and not shared and (last == token or call('hget', meta, 'holder') == id)
 has = has and call('hget', lock, from)
-if of and till > now and tonumber(of) > (tonumber(token) or 0) then return {1, tonumber(of), now} end
 if not has then return {-1, 0, now} end
 if refused then return refused end
-released = with
-changes = {from, with .. ' 0 0 0'}
+released = token
+changes = {from, token .. ' 0 0 0'}
 enter(id, lease, '1', lease .. renews)
 name_limit(end_of(lease))
 write()

@@ -48,6 +48,7 @@ static void report(const struct fairlock_report *part, void *context)
 static void ask_all(struct fairlock *handle)
 {
   struct fairlock other;
+  struct fairlock_shared shared;
   struct fairlock_topology topology = {0};
   char text[FAIRLOCK_ERROR_SIZE + FAIRLOCK_HOLDER_ID_SIZE];
   EXPECT(fairlock_remaining_ms(handle) == 0);
@@ -63,6 +64,8 @@ static void ask_all(struct fairlock *handle)
   REFUSED(fairlock_start_force_release(handle, NULL));
   REFUSED(fairlock_start_ask(handle, NULL));
   REFUSED(fairlock_start_inspect(handle, report, NULL));
+  REFUSED(fairlock_downgrade(handle, &shared, 1000));
+  REFUSED(fairlock_start_downgrade(handle, &shared, 1000));
   REFUSED(fairlock_start_deinit(handle));
   REFUSED(fairlock_deinit(handle));
   REFUSED(fairlock_connect(&client.client));

@@ -69,7 +69,7 @@ static int stop; /* at which command the next script stops; 0: at none */
 
 static const char *id_of(int index)
 {
-  static const char *const ids[MEMBERS] = {"a:1", "b:1", "c:1", "d:1", "e:1", "f:1", "g:1", "h:1"};
+  static const char *const ids[MEMBERS] = {"a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8"};
   return ids[index];
 }
 
@@ -206,14 +206,13 @@ static int64_t by_our_clock(int64_t at)
 /* A grant is for a member that waits; others ignore it. */
 static void on_message(const char *channel, const char *text)
 {
-  int which, timeout;
+  int which, timeout, number;
   uint64_t token;
-  char index;
   int64_t at;
-  if (sscanf(channel, "redisson_lock__channel:{trial%d}:%c", &which, &index) != 2) return;
+  if (sscanf(channel, "redisson_lock__channel:{trial%d}:a:%d", &which, &number) != 2) return;
   if (sscanf(text, "%" SCNu64 " %" SCNd64 " %d", &token, &at, &timeout) != 3) return;
   struct trial *trial = &trials[which];
-  struct member *member = &trial->member[index - 'a'];
+  struct member *member = &trial->member[number - 1];
   if (member->state == WAITS && token > member->token)
     learns(trial, member, token, by_our_clock(at + timeout), false);
 }
@@ -245,22 +244,19 @@ static bool ask(struct trial *trial, const struct request *request)
 {
   struct member *member = &trial->member[request->by];
   char words[100];
-  char from[40] = "";
   char limit[8] = "";
   char token[24] = "";
+  bool downgrades = request->script == DOWNGRADE; /* the share is the next member's */
   if (request->with_token) (void)snprintf(token, sizeof token, " %" PRIu64, member->token);
-  const char *id = request->script == DOWNGRADE ? id_of(request->by + 1) : id_of(request->by);
-  if (request->script == DOWNGRADE)
-    (void)snprintf(from, sizeof from, "%s%s", id_of(request->by), token);
-  (void)snprintf(words, sizeof words, "%s 9000000000000 %d %d%s", id, request->mode, request->lease,
-                 request->script == DOWNGRADE ? "" : token);
-  if (request->script == SHARED || request->script == DOWNGRADE)
-    (void)snprintf(limit, sizeof limit, "%d", LIMIT);
+  (void)snprintf(words, sizeof words, "%s 9000000000000 %d %d%s",
+                 id_of(downgrades ? request->by + 1 : request->by),
+                 downgrades ? -(request->by + 1) : request->mode, request->lease, token);
+  if (request->script == SHARED || downgrades) (void)snprintf(limit, sizeof limit, "%d", LIMIT);
   return raw_run(&redis,
                  "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} "
-                 "fairlock:{%s} %s %s %s %d",
+                 "fairlock:{%s} %s %s %d",
                  sha[request->script], trial->name, trial->name, trial->name, trial->name, words,
-                 limit, from, stop);
+                 limit, stop);
 }
 
 /* The state that the server has answered. */

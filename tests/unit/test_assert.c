@@ -212,6 +212,18 @@ static void call_start_release(void)
   (void)fairlock_start_release(handle);
 }
 
+static void call_downgrade(void)
+{
+  static struct fairlock_shared shared;
+  (void)fairlock_downgrade(handle, &shared, 0);
+}
+
+static void call_start_downgrade(void)
+{
+  static struct fairlock_shared shared;
+  (void)fairlock_start_downgrade(handle, &shared, 0);
+}
+
 static void call_start_force_release(void)
 {
   (void)fairlock_start_force_release(handle, NULL);
@@ -292,7 +304,7 @@ static const struct {
     CALL(start_ask),   CALL(start_inspect),   CALL(start_deinit),  CALL(result),
     CALL(poll),        CALL(wants),           CALL(run),           CALL(stop),
     CALL(error),       CALL(last_error),      CALL(read_counters), CALL(id),
-    CALL(share),       CALL(init_shared)};
+    CALL(share),       CALL(init_shared),     CALL(downgrade),     CALL(start_downgrade)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static void run_guarded(void (*run)(void))

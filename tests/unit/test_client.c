@@ -762,12 +762,13 @@ static void test_heir(void)
   fairlock_client_deinit(&client);
 }
 
+static struct fairlock_shared heir;
 static unsigned told;
 static int told_status;
 
 static void note_end(struct fairlock *which, int status, void *context)
 {
-  CHECK(which == &handle && context == &told);
+  CHECK((which == &handle || which == &heir.handle) && context == &told);
   told_status = status;
   told++;
 }
@@ -797,6 +798,85 @@ static void test_told_of_what_nobody_waits_for(void)
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(told, 1);
+  fairlock_client_deinit(&client);
+}
+
+#define DOWNGRADED                                                                                 \
+  ">3\r\n+subscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:2\r\n:1\r\n"               \
+  "*3\r\n:1\r\n:6\r\n:1000\r\n"
+
+static void *downgrade_elsewhere(void *context)
+{
+  (void)context;
+  CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 60000), FAIRLOCK_WRONG_TASK);
+  CHECK_EQUAL(fairlock_start_downgrade(&handle, &heir, 60000), FAIRLOCK_WRONG_TASK);
+  return NULL;
+}
+
+static void check_downgraded(void)
+{
+  CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  CHECK_EQUAL(fairlock_hold_count(&heir.handle), 1);
+  CHECK_EQUAL(fairlock_token(&heir.handle), 6);
+  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_release(&heir.handle), FAIRLOCK_OK);
+}
+
+/* Both handles are of one client and one task, and none is inside a call. */
+static void check_not_downgraded(void)
+{
+  static struct fairlock_sharing sharing;
+  static struct fairlock_client other;
+  static struct fairlock_shared stranger;
+  pthread_t thread;
+  CHECK_EQUAL(fairlock_client_init(&other, &config, &transport), FAIRLOCK_OK);
+  fairlock_share(&other, &sharing);
+  CHECK_EQUAL(fairlock_init_shared(&stranger, &other, "door", 4, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_downgrade(&handle, &stranger, 60000), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 1), FAIRLOCK_INVALID);
+  CHECK_EQUAL(pthread_create(&thread, NULL, downgrade_elsewhere, NULL), 0);
+  CHECK_EQUAL(pthread_join(thread, NULL), 0);
+  heir.handle.awaited = true;
+  CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 60000), FAIRLOCK_IN_PROGRESS);
+  heir.handle.awaited = false;
+  CHECK_EQUAL(fairlock_hold_count(&handle), 1);
+}
+
+/* From alone to shared: one call for both handles. */
+static void test_downgrade(void)
+{
+  static struct fairlock_sharing sharing;
+  struct fairlock_config telling = config;
+  telling.ended = note_end;
+  telling.ended_context = &told;
+  told = 0;
+  set_up();
+  CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
+  fairlock_share(&client, &sharing);
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 4, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  check_not_downgraded();
+  says = DOWNGRADED;
+  CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 60000), FAIRLOCK_OK);
+  check_downgraded();
+  CHECK_EQUAL(told, 0);
+  /* without blocking */
+  handle.token = heir.handle.token = 0; /* the server plays the same once more */
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_downgrade(&handle, &heir, 60000), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  CHECK_EQUAL(fairlock_result(&heir.handle), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_take_over(&heir.handle), FAIRLOCK_IN_PROGRESS);
+  says = "*3\r\n:1\r\n:6\r\n:1000\r\n"; /* it listens already */
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(told, 2);
+  CHECK_EQUAL(told_status, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  check_downgraded();
   fairlock_client_deinit(&client);
 }
 
@@ -913,6 +993,8 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_start_force_release(&handle, &anyone), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_ask(&handle, &anyone), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 1000), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_start_downgrade(&handle, &heir, 1000), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_FORKED);
@@ -965,6 +1047,7 @@ const struct check_test check_tests[] = {
     {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
     {"client two tasks with one handle", test_two_tasks_with_one_handle},
     {"client tells of what nobody waits for", test_told_of_what_nobody_waits_for},
+    {"client from alone to shared", test_downgrade},
     {"client hold taken over", test_take_over},
     {"client lost hold taken over", test_take_over_a_loss},
     {"client close waits for send", test_close_waits_for_send},
