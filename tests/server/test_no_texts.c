@@ -159,6 +159,35 @@ static void test_flush_while_waiting(void)
   CHECK(nothing_left(&redis, "line"));
 }
 
+/* Those who share use a script of their own, which nobody loads who has the lock alone. */
+static void test_shared(void)
+{
+  static struct fairlock_sharing sharing;
+  static struct fairlock_shared shared;
+  open_without("door");
+  CHECK(fairlock("run other true"));
+  fairlock_share(&client.client, &sharing);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "hall", 4, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&shared.handle, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
+  CHECK(unknown());
+  CHECK_EQUAL(fairlock_start_acquire(&shared.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+              FAIRLOCK_PENDING);
+  CHECK(fairlock("run --shared other true"));
+  CHECK_EQUAL(await_result(&client, &shared.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&shared.handle), FAIRLOCK_OK);
+  CHECK(flush());
+  CHECK_EQUAL(fairlock_start_acquire(&shared.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+              FAIRLOCK_PENDING);
+  service_for(&client, 600);
+  CHECK_EQUAL(fairlock_result(&shared.handle), FAIRLOCK_PENDING);
+  CHECK(load());
+  CHECK_EQUAL(await_result(&client, &shared.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&shared.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&shared.handle), FAIRLOCK_OK);
+  close_all();
+  CHECK(nothing_left(&redis, "hall"));
+}
+
 /* Nor does its user need the right to send a script. */
 static void test_without_the_right(void)
 {
@@ -182,6 +211,7 @@ const struct check_test check_tests[] = {
     {"no texts: another client loads them", test_another_client_loads},
     {"no texts: the scripts go while it holds", test_flush_while_held},
     {"no texts: the scripts go while some wait", test_flush_while_waiting},
+    {"no texts: a lock that is shared", test_shared},
     {"no texts: without the right to send a script", test_without_the_right},
     {NULL, NULL},
 };
