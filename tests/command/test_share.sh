@@ -285,6 +285,11 @@ test_break_all() {
   for process in $one $two $three; do ends 79 $process; done
   expect 1 "$fairlock" break --yes a
   said 'a is free'
+  # with a limit that was wrong, that ends, too
+  share one --limit 2 --lease 6
+  expect 0 "$fairlock" break --yes a
+  expect 0 "$fairlock" run --limit 3 a true
+  ends 79 $sharer
 }
 
 # answered ANSWER: break asks on a terminal, and gets this answer

@@ -131,6 +131,8 @@ static void test_other_limit(void)
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
   end_members();
@@ -318,6 +320,29 @@ static void test_inspect_and_break(void)
   end_members();
 }
 
+/* An operator ends a limit that was wrong together with the last share of it. */
+static void test_limit_is_broken(void)
+{
+  struct fairlock_shared other;
+  struct fairlock_client *client = &clients[5].client;
+  begin_with(3);
+  CHECK_EQUAL(fairlock_init_shared(&other, client, name, sizeof name - 1, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(client, name, sizeof name - 1, fairlock_token(sharer(0))),
+              FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_force_release(client, name, sizeof name - 1, fairlock_token(sharer(1))),
+              FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
+  end_members();
+}
+
 /* Requests come again after their connection broke. */
 static void test_broken_connections(void)
 {
@@ -345,6 +370,7 @@ const struct check_test check_tests[] = {
     {"shared: behind one of Redisson's that has gone", test_behind_redisson},
     {"shared: a place that a script has left", test_place_left},
     {"shared: looked at and broken", test_inspect_and_break},
+    {"shared: its limit is broken", test_limit_is_broken},
     {"shared: connections break", test_broken_connections},
     {NULL, NULL},
 };
