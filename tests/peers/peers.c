@@ -6,32 +6,20 @@
  * process.
  */
 #include "peers.h"
+#include "programs.h"
 #include "support/clock.h"
 #include "support/loopback.h"
 #include "support/process.h"
 #include "support/raw.h"
 #include "support/server.h"
 
-#include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#define ROUNDS      5
-#define PAIRS       500
-#define WARM_UPS    6 /* of PAIRS; Java takes that long */
-#define PATIENCE_MS 120000
-#define NUMBERS     1000 /* at most, in an answer */
-
-struct program {
-  pid_t pid;
-  int in, out;
-  size_t used;
-  char buffer[32768];
-};
+#define ROUNDS   5
+#define PAIRS    500
+#define WARM_UPS 6 /* of PAIRS; Java takes that long */
 
 struct peer {
   /* for the shell, which gets the port as $1 */
@@ -74,91 +62,7 @@ static struct raw asked; /* the connection that asks the server for its figures 
 static pid_t etcd;
 static int etcd_port;
 
-/* Programs */
-
-/* The next line, or false: none came in time. */
-static bool hear(struct program *program, char *line, size_t size)
-{
-  int64_t until = now_ms() + PATIENCE_MS;
-  char *end;
-  while ((end = memchr(program->buffer, '\n', program->used)) == NULL) {
-    struct pollfd ready = {.fd = program->out, .events = POLLIN};
-    if (now_ms() > until || program->used == sizeof program->buffer) return false;
-    if (poll(&ready, 1, 1000) == 0) continue;
-    ssize_t got =
-        read(program->out, program->buffer + program->used, sizeof program->buffer - program->used);
-    if (got <= 0) return false;
-    program->used += (size_t)got;
-  }
-  size_t length = (size_t)(end - program->buffer);
-  if (length >= size) return false;
-  memcpy(line, program->buffer, length);
-  line[length] = 0;
-  program->used -= length + 1;
-  memmove(program->buffer, end + 1, program->used);
-  return true;
-}
-
-static void must(bool condition, const struct peer *peer, const char *what)
-{
-  if (condition) return;
-  fprintf(stderr, "peers: %s: %s; see %s/peers/log\n", peer->row.name, what, getenv("BUILD"));
-  exit(1);
-}
-
-static void start(struct peer *peer, struct program *program)
-{
-  char shell[512], port[8], line[128];
-  snprintf(shell, sizeof shell, "exec 2>>$BUILD/peers/log; exec %s $1", peer->command);
-  snprintf(port, sizeof port, "%d", peer->etcd ? etcd_port : redis.port);
-  const char *const words[] = {"sh", "-c", shell, "sh", port, NULL};
-  int64_t theirs = 0;
-  program->pid = spawn_program(words, &program->in, &program->out);
-  must(hear(program, line, sizeof line) &&
-           sscanf(line, "ready %" SCNd64 " %31[^\n]", &theirs, peer->version) == 2,
-       peer, "does not start");
-  must(llabs(theirs - now_ns()) < 1000000000, peer, "has another clock");
-}
-
-static void tell(struct peer *peer, struct program *program, const char *verb, int count)
-{
-  char line[64];
-  int length = snprintf(line, sizeof line, "%s %d\n", verb, count);
-  must(write(program->in, line, (size_t)length) == length, peer, "does not listen");
-}
-
-/* Waits for "done BYTES". */
-static int64_t await_done(struct peer *peer, struct program *program)
-{
-  char line[64];
-  int64_t bytes = 0;
-  must(hear(program, line, sizeof line) && sscanf(line, "done %" SCNd64, &bytes) == 1, peer,
-       "does not end");
-  return bytes;
-}
-
-static void hear_numbers(struct peer *peer, struct program *program, int64_t *numbers, int count)
-{
-  static char line[32768];
-  must(hear(program, line, sizeof line), peer, "says nothing");
-  char *at = line;
-  for (int i = 0; i < count; i++) {
-    char *before = at;
-    numbers[i] = strtoll(before, &at, 10);
-    must(at != before, peer, "says too little");
-  }
-}
-
-/* What the kernel and the server count */
-
-static double cpu_us(pid_t pid)
-{
-  clockid_t clock;
-  struct timespec time;
-  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
-    give_up("no time of a process");
-  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
+/* What the server counts */
 
 static double number_in(const char *info, const char *field)
 {
@@ -182,22 +86,27 @@ static double net_bytes(void)
 
 /* Measuring */
 
+static void hear(struct peer *peer, struct program *program, int64_t *numbers, int count)
+{
+  must(program_numbers(program, numbers) == count, peer->row.name, "says too little");
+}
+
 static void measure_pairs(struct peer *peer, int round)
 {
   struct program *program = &peer->program[0];
   pid_t server = peer->etcd ? etcd : redis.pid;
   int64_t took[NUMBERS];
-  tell(peer, program, "pairs", 1); /* wakes all up, and says how many bytes there were before */
-  double bytes = (double)await_done(peer, program);
-  hear_numbers(peer, program, took, 1);
+  program_tell(program, "pairs", 1); /* wakes all up, and says how many bytes there were before */
+  double bytes = (double)program_done(program);
+  (void)program_numbers(program, took);
   if (!peer->etcd) bytes = net_bytes();
   double client_cpu = cpu_us(program->pid);
   double server_cpu = cpu_us(server);
-  tell(peer, program, "pairs", PAIRS);
-  double bytes_after = (double)await_done(peer, program);
+  program_tell(program, "pairs", PAIRS);
+  double bytes_after = (double)program_done(program);
   peer->round[CLIENT_CPU][round] = (cpu_us(program->pid) - client_cpu) / PAIRS;
   peer->round[SERVER_CPU][round] = (cpu_us(server) - server_cpu) / PAIRS;
-  hear_numbers(peer, program, took, PAIRS);
+  hear(peer, program, took, PAIRS);
   if (!peer->etcd) bytes_after = net_bytes();
   peer->round[BYTES][round] = (bytes_after - bytes) / PAIRS;
   peer->round[PAIR_P50][round] = (double)percentile(took, PAIRS, 50) / 1e3;
@@ -209,19 +118,19 @@ static void measure_contest(struct peer *peer, int round)
   static struct turn turns[TURNS];
   const int each = TURNS / CONTENDERS;
   for (int i = 0; i < CONTENDERS; i++) {
-    tell(peer, &peer->program[i], "contend", each);
+    program_tell(&peer->program[i], "contend", each);
     sleep_ms(2); /* so that it is clear who is first */
   }
   for (int i = 0; i < CONTENDERS; i++) {
     int64_t numbers[NUMBERS];
-    await_done(peer, &peer->program[i]);
-    hear_numbers(peer, &peer->program[i], numbers, 3 * each);
+    (void)program_done(&peer->program[i]);
+    hear(peer, &peer->program[i], numbers, 3 * each);
     for (int k = 0; k < each; k++) {
       turns[i * each + k] = (struct turn){numbers[3 * k], numbers[3 * k + 1], numbers[3 * k + 2]};
     }
   }
   struct contest contest = judge(turns, TURNS);
-  must(contest.exclusive, peer, "two held the lock at once");
+  must(contest.exclusive, peer->row.name, "two held the lock at once");
   peer->round[HANDOVER_P50][round] = (double)contest.handover_p50 / 1e6;
   peer->round[HANDOVER_P99][round] = (double)contest.handover_p99 / 1e6;
   peer->round[OVERTAKING][round] = contest.overtaking;
@@ -233,39 +142,21 @@ static void warm_up(struct peer *peer)
   int64_t took[NUMBERS];
   for (int i = 0; i < WARM_UPS * CONTENDERS; i++) {
     struct program *program = &peer->program[i % CONTENDERS];
-    tell(peer, program, "pairs", PAIRS);
-    await_done(peer, program);
-    hear_numbers(peer, program, took, PAIRS);
+    program_tell(program, "pairs", PAIRS);
+    (void)program_done(program);
+    hear(peer, program, took, PAIRS);
   }
   measure_contest(peer, 0); /* the first round writes over this */
-}
-
-static int ascending(const void *a, const void *b)
-{
-  double x = *(const double *)a;
-  double y = *(const double *)b;
-  return (x > y) - (x < y);
 }
 
 static void sum_up(struct peer *peer)
 {
   for (int figure = 0; figure < FIGURES; figure++) {
-    qsort(peer->round[figure], ROUNDS, sizeof peer->round[figure][0], ascending);
-    peer->row.median[figure] = peer->round[figure][ROUNDS / 2];
+    peer->row.median[figure] = median_of(peer->round[figure], ROUNDS);
   }
 }
 
 /* Writing */
-
-/* Three digits are more than such a run can tell. */
-static const char *short_number(double value)
-{
-  static char text[4][32];
-  static int next;
-  char *result = text[next++ % 4];
-  snprintf(result, sizeof text[0], "%.*f", value < 1 ? 2 : value < 10 ? 1 : 0, value);
-  return result;
-}
 
 static void write_row(FILE *file, const struct peer *peer)
 {
@@ -278,13 +169,8 @@ static void write_row(FILE *file, const struct peer *peer)
           short_number(median[SERVER_CPU]), median[BYTES]);
 }
 
-static void write_table(FILE *file, const char *load_before, const char *load_after)
+static void write_table(FILE *file, double load_before)
 {
-  char version[32] = "?", day[32];
-  time_t now = time(NULL);
-  const char *at = strstr(raw_text(&asked, "INFO server"), "redis_version:");
-  if (at != NULL) sscanf(at, "redis_version:%31s", version);
-  strftime(day, sizeof day, "%Y-%m-%d", gmtime(&now));
   fprintf(file,
           "| | woken by | acquire + release: p50, p99, µs | release to acquired: p50, p99, ms | "
           "overtook, of %d | longest wait, ms | CPU per pair: client, server, µs | bytes per pair "
@@ -293,18 +179,7 @@ static void write_table(FILE *file, const char *load_before, const char *load_af
   for (int i = 0; i < PEERS; i++) {
     if (peers[i].version[0] != 0) write_row(file, &peers[i]);
   }
-  fprintf(
-      file,
-      "\nOf %s, on %ld cores, with Redis %s on loopback; load average before the run %s, at its "
-      "end %s.\n",
-      day, sysconf(_SC_NPROCESSORS_ONLN), version, load_before, load_after);
-}
-
-static void read_load(char *text, size_t size)
-{
-  double load[1] = {0};
-  (void)getloadavg(load, 1);
-  snprintf(text, size, "%.2f", load[0]);
+  write_circumstances(file, &asked, load_before);
 }
 
 /* All together */
@@ -319,46 +194,34 @@ static void start_etcd(void)
       "--advertise-client-urls=$client --listen-peer-urls=$member "
       "--initial-advertise-peer-urls=$member --initial-cluster=default=$member "
       "2>>$BUILD/peers/log";
-  char client[8], member[8];
   etcd_port = free_port();
-  snprintf(client, sizeof client, "%d", etcd_port);
-  snprintf(member, sizeof member, "%d", free_port());
-  const char *const words[] = {"sh", "-c", shell, "sh", client, member, NULL};
-  etcd = spawn_program(words, NULL, NULL);
-  int connection;
-  AWAIT((connection = dial(etcd_port)) >= 0, sleep_ms(20));
-  if (connection < 0) give_up("etcd does not start");
-  (void)close(connection);
+  etcd = server_by_shell("etcd", shell, etcd_port);
 }
 
-static bool chosen(const struct peer *peer, int argc, char **argv)
+static void start(struct peer *peer)
 {
-  for (int i = 3; i < argc; i++) {
-    if (strstr(peer->row.name, argv[i]) != NULL) return true;
-  }
-  return argc == 3;
+  fprintf(stderr, "starting and warming up %s\n", peer->row.name);
+  for (int i = 0; i < CONTENDERS; i++)
+    program_start(&peer->program[i], peer->row.name, peer->command,
+                  peer->etcd ? etcd_port : redis.port, peer->version);
+  warm_up(peer);
 }
 
 int main(int argc, char **argv)
 {
   struct peer *taking_part[PEERS];
   struct row rows[PEERS];
-  char load_before[16], load_after[16];
   int count = 0;
   if (argc < 3 || getenv("BUILD") == NULL) return 64;
   for (int i = 0; i < PEERS; i++) {
-    if (chosen(&peers[i], argc, argv)) taking_part[count++] = &peers[i];
+    if (chosen(peers[i].row.name, argv + 3)) taking_part[count++] = &peers[i];
   }
-  read_load(load_before, sizeof load_before);
+  double load_before = load_now();
   server_start(&redis, NULL);
   if (!raw_open(&asked, redis.port)) give_up("no connection to redis-server");
   start_etcd();
-  for (int i = 0; i < count; i++) {
-    fprintf(stderr, "starting and warming up %s\n", taking_part[i]->row.name);
-    for (int k = 0; k < CONTENDERS; k++)
-      start(taking_part[i], &taking_part[i]->program[k]);
-    warm_up(taking_part[i]);
-  }
+  for (int i = 0; i < count; i++)
+    start(taking_part[i]);
   for (int round = 0; round < ROUNDS; round++) {
     fprintf(stderr, "round %d of %d\n", round + 1, ROUNDS);
     for (int i = 0; i < count; i++) {
@@ -370,10 +233,9 @@ int main(int argc, char **argv)
     sum_up(taking_part[i]);
     rows[i] = taking_part[i]->row;
   }
-  read_load(load_after, sizeof load_after);
   FILE *table = fopen(argv[1], "w");
   if (table == NULL) give_up(argv[1]);
-  write_table(table, load_before, load_after);
+  write_table(table, load_before);
   if (fclose(table) != 0 || !draw(argv[2], rows, count)) give_up("the results cannot be written");
   slay(etcd);
   server_stop(&redis);

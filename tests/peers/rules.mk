@@ -10,7 +10,7 @@ $(call needs,$(BUILD)/tests/peers/contender,libhiredis-dev)
 $(call needs,bench-peers peers-page,go=golang-go python3 pip3=python3-pip npm=nodejs npm=npm interop/redisson \
   $(BUILD)/tests/peers/contender $(BUILD)/redis-server)
 
-$(BUILD)/tests/peers/peers: $(patsubst %,$(BUILD)/tests/peers/%.o,peers analyse draw) $(BUILD)/tests/svg.o $(SUPPORT)
+$(BUILD)/tests/peers/peers: $(patsubst %,$(BUILD)/tests/peers/%.o,peers programs analyse draw) $(BUILD)/tests/svg.o $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm $(LDLIBS)
 
 $(BUILD)/tests/peers/test_analyse: $(patsubst %,$(BUILD)/tests/peers/%.o,test_analyse analyse) $(FRAME)
