@@ -64,3 +64,57 @@ struct contest judge(struct turn *turns, size_t count)
   free(handovers);
   return contest;
 }
+
+/* Whether the second turn began and ended while the first, which had asked earlier, waited. */
+static bool was_overtaken(const struct turn *turn, const struct turn *by)
+{
+  return turn->asked + TOGETHER_NS < by->asked && by->released < turn->acquired;
+}
+
+/* Whether those who hold when the turn begins may hold together. */
+static bool may_begin(const struct turn *turns, size_t turn, int limit)
+{
+  int holders = 1;
+  for (size_t i = 0; i < turn; i++) {
+    if (turns[i].released <= turns[turn].acquired) continue;
+    if (turns[i].alone || turns[turn].alone) return false;
+    holders++;
+  }
+  return limit == 0 || holders <= limit;
+}
+
+static void count_overtaking(struct sharing *sharing, const struct turn *turns, size_t count,
+                             const struct turn *turn)
+{
+  int times = 0;
+  for (size_t i = 0; i < count; i++)
+    times += was_overtaken(turn, &turns[i]);
+  if (times > 0) sharing->overtaken++;
+  if (times > sharing->most) sharing->most = times;
+}
+
+static void note_wait(struct sharing *sharing, const struct turn *turn)
+{
+  int64_t waited = turn->acquired - turn->asked;
+  int64_t *longest = turn->alone ? &sharing->longest_alone : &sharing->longest_shared;
+  if (waited > *longest) *longest = waited;
+}
+
+struct sharing judge_sharing(struct turn *turns, size_t count, int limit)
+{
+  struct sharing sharing = {.kept = true};
+  int64_t held = 0, last = 0;
+  qsort(turns, count, sizeof *turns, by_acquired);
+  for (size_t i = 0; i < count; i++) {
+    if (!may_begin(turns, i, limit)) sharing.kept = false;
+    count_overtaking(&sharing, turns, count, &turns[i]);
+    note_wait(&sharing, &turns[i]);
+    held += turns[i].released - turns[i].acquired;
+    if (turns[i].released > last) last = turns[i].released;
+  }
+  if (count > 0) {
+    sharing.at_once = (double)held / (double)(last - turns[0].acquired);
+    sharing.hold = (double)held / (double)count;
+  }
+  return sharing;
+}

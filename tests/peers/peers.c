@@ -126,7 +126,8 @@ static void measure_contest(struct peer *peer, int round)
     (void)program_done(&peer->program[i]);
     hear(peer, &peer->program[i], numbers, 3 * each);
     for (int k = 0; k < each; k++) {
-      turns[i * each + k] = (struct turn){numbers[3 * k], numbers[3 * k + 1], numbers[3 * k + 2]};
+      turns[i * each + k] =
+          (struct turn){numbers[3 * k], numbers[3 * k + 1], numbers[3 * k + 2], false};
     }
   }
   struct contest contest = judge(turns, TURNS);
@@ -216,6 +217,7 @@ int main(int argc, char **argv)
   for (int i = 0; i < PEERS; i++) {
     if (chosen(peers[i].row.name, argv + 3)) taking_part[count++] = &peers[i];
   }
+  if (count == 0) return 0;
   double load_before = load_now();
   server_start(&redis, NULL);
   if (!raw_open(&asked, redis.port)) give_up("no connection to redis-server");

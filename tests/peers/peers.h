@@ -1,6 +1,6 @@
 /*
  * What the parts of `make bench-peers` share: the turns that contenders report and what they come
- * to, and the rows of the table and of the picture.
+ * to, and the rows of the first table and of the picture.
  */
 #ifndef PEERS_H
 #define PEERS_H
@@ -15,6 +15,9 @@
  */
 struct turn {
   int64_t asked, acquired, released;
+
+  /* of a lock that is shared: it was held alone */
+  bool alone;
 };
 
 /* What the turns of all contenders come to. */
@@ -35,10 +38,34 @@ struct contest {
 /* Judges the turns, and sorts them by acquired. */
 struct contest judge(struct turn *turns, size_t count);
 
+/* What the turns at a lock that is shared, or at a semaphore, come to. */
+struct sharing {
+  /* nobody held beside one who held alone, and never more than the limit held */
+  bool kept;
+
+  /*
+   * turns that were overtaken: while they waited, others who had asked more than 1 ms later began
+   * and ended. Those who are let in together begin in any order
+   */
+  int overtaken;
+
+  /* by how many turns the one that was overtaken most often */
+  int most;
+
+  /* the longest from asked to acquired, of those who held alone and of those who shared, ns */
+  int64_t longest_alone, longest_shared;
+
+  /* how many held at once, and how long one held, ns, on average */
+  double at_once, hold;
+};
+
+/* Judges the turns, and sorts them by acquired. limit: of those who hold at once; 0: none. */
+struct sharing judge_sharing(struct turn *turns, size_t count, int limit);
+
 /* Sorts the values. The least one that `percent` of them do not exceed; 0 if there are none. */
 int64_t percentile(int64_t *values, size_t count, int percent);
 
-/* The columns. */
+/* The columns of the first table. */
 enum figure {
   PAIR_P50,     /* us */
   PAIR_P99,     /* us */

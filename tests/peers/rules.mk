@@ -3,8 +3,9 @@
 # have their own caches; all else is in build/peers.
 PEERS := $(BUILD)/peers
 PEERS_REDISSON := $(lastword $(REDISSON))
-PEERS_PROGRAMS := $(addprefix $(BUILD)/tests/peers/,peers test_analyse contender)
-PEERS_READY := $(PEERS)/go $(PEERS)/python/ready $(PEERS)/node/ready $(PEERS)/java/Contender.class $(PEERS)/etcd/ready
+PEERS_REDISSON_JARS := $(BUILD)/interop/$(PEERS_REDISSON)/lib
+PEERS_PROGRAMS := $(addprefix $(BUILD)/tests/peers/,peers sharing test_analyse contender sharer)
+PEERS_READY := $(PEERS)/go $(PEERS)/python/ready $(PEERS)/node/ready $(PEERS)/java/ready $(PEERS)/etcd/ready
 
 $(call needs,$(BUILD)/tests/peers/contender,libhiredis-dev)
 $(call needs,bench-peers peers-page,go=golang-go python3 pip3=python3-pip npm=nodejs npm=npm interop/redisson \
@@ -13,11 +14,17 @@ $(call needs,bench-peers peers-page,go=golang-go python3 pip3=python3-pip npm=no
 $(BUILD)/tests/peers/peers: $(patsubst %,$(BUILD)/tests/peers/%.o,peers programs analyse draw) $(BUILD)/tests/svg.o $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm $(LDLIBS)
 
+$(BUILD)/tests/peers/sharing: $(patsubst %,$(BUILD)/tests/peers/%.o,sharing programs analyse) $(SUPPORT)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 $(BUILD)/tests/peers/test_analyse: $(patsubst %,$(BUILD)/tests/peers/%.o,test_analyse analyse) $(FRAME)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/tests/peers/contender: $(BUILD)/tests/peers/contender.o $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lhiredis $(LDLIBS)
+
+$(BUILD)/tests/peers/sharer: $(BUILD)/tests/peers/sharer.o $(SUPPORT) $(BUILD)/liblock.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(PEERS)/go: tests/peers/go/contender.go tests/peers/go/go.mod tests/peers/go/go.sum
 	cd tests/peers/go && go build -o $(abspath $@) .
@@ -30,26 +37,36 @@ $(PEERS)/node/ready: tests/peers/node/package.json tests/peers/node/package-lock
 	mkdir -p $(@D) && cp $^ $(@D) && cd $(@D) && npm ci --silent --ignore-scripts
 	@touch $@
 
-$(PEERS)/java/Contender.class: tests/peers/java/Contender.java $(BUILD)/interop/$(PEERS_REDISSON)/ready
-	javac -cp "$(BUILD)/interop/$(PEERS_REDISSON)/lib/*" -d $(@D) $<
+# Apart from Redisson's, whose jars have other versions of what both need.
+$(PEERS)/curator/ready: tests/peers/java/pom.xml
+	rm -rf $(@D)
+	mvn -q -B -Dstyle.color=never -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(@D))
+	@touch $@
+
+$(PEERS)/java/ready: $(wildcard tests/peers/java/*.java) $(BUILD)/interop/$(PEERS_REDISSON)/ready $(PEERS)/curator/ready
+	javac -cp "$(PEERS_REDISSON_JARS)/*:$(PEERS)/curator/*" -d $(@D) $(filter %.java,$^)
+	@touch $@
 
 # Unpacked, because the package would start a service where it is installed.
 $(PEERS)/etcd/ready:
 	mkdir -p $(@D) && cd $(@D) && apt-get -qq -o APT::Sandbox::User="$$(id -un)" download etcd-server && dpkg -x etcd-server_*.deb .
 	@touch $@
 
-# The redirection leaves the table alone on stdout.
+# The redirection leaves the tables alone on stdout.
 .PHONY: bench-peers
-bench-peers: ## compare with Redlock libraries, redis-py, Redisson and etcd (ONLY=redsync: some): the table, and build/peers.svg
+bench-peers: ## compare with Redlock libraries, redis-py, Redisson, etcd and Curator (ONLY=redsync: some): the tables, and build/peers.svg
 	@$(MAKE) --no-print-directory $(PEERS_PROGRAMS) $(PEERS_READY) $(BUILD)/redis-server >&2
 	@$(BUILD)/tests/peers/test_analyse >&2
-	@rm -rf $(PEERS)/etcd.data $(PEERS)/log
-	@BUILD=$(abspath $(BUILD)) REDISSON_JARS=$(abspath $(BUILD))/interop/$(PEERS_REDISSON)/lib \
+	@rm -rf $(PEERS)/etcd.data $(PEERS)/zookeeper.data $(PEERS)/log $(BUILD)/peers.md $(BUILD)/sharing.md
+	@BUILD=$(abspath $(BUILD)) REDISSON_JARS=$(abspath $(PEERS_REDISSON_JARS)) \
 	  $(BUILD)/tests/peers/peers $(BUILD)/peers.md $(BUILD)/peers.svg $(ONLY)
-	@rm -rf $(PEERS)/etcd.data
-	@cat $(BUILD)/peers.md
+	@BUILD=$(abspath $(BUILD)) REDISSON_JARS=$(abspath $(PEERS_REDISSON_JARS)) CURATOR_JARS=$(abspath $(PEERS)/curator) \
+	  $(BUILD)/tests/peers/sharing $(BUILD)/sharing.md $(ONLY)
+	@rm -rf $(PEERS)/etcd.data $(PEERS)/zookeeper.data
+	@for table in peers sharing; do if [ -f $(BUILD)/$$table.md ]; then cat $(BUILD)/$$table.md && echo; fi; done
 
 .PHONY: peers-page
-peers-page: bench-peers ## the same, and put its table and picture into tests/peers
-	@sed -i -e '/^<!-- begin/,/^<!-- end/{/^<!--/!d}' -e '/^<!-- begin/r $(BUILD)/peers.md' tests/peers/README.md
+peers-page: bench-peers ## the same, and put its tables and picture into tests/peers
+	@for table in peers sharing; do \
+	  sed -i -e "/^<!-- begin $$table/,/^<!-- end/{/^<!--/!d}" -e "/^<!-- begin $$table/r $(BUILD)/$$table.md" tests/peers/README.md; done
 	@cp $(BUILD)/peers.svg tests/peers/peers.svg

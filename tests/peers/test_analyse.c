@@ -5,7 +5,11 @@
 #define MS(number) ((int64_t)(number)*1000000)
 #define TURN(asked, acquired, released)                                                            \
   {                                                                                                \
-    MS(asked), MS(acquired), MS(released)                                                          \
+    MS(asked), MS(acquired), MS(released), false                                                   \
+  }
+#define ALONE(asked, acquired, released)                                                           \
+  {                                                                                                \
+    MS(asked), MS(acquired), MS(released), true                                                    \
   }
 
 /* A holds; B asks at 2, C at 4; each is served in its turn. */
@@ -49,6 +53,49 @@ static void test_two_holders(void)
   CHECK(!judge(turns, 2).exclusive);
 }
 
+/* Two share; a third waits to hold alone, and a fourth, who shares, behind it. */
+static void test_sharing(void)
+{
+  struct turn turns[] = {ALONE(5, 21, 30), TURN(0, 0, 20), TURN(2, 2, 20), TURN(7, 31, 40)};
+  struct sharing sharing = judge_sharing(turns, 4, 2);
+  CHECK(sharing.kept);
+  CHECK_EQUAL(sharing.overtaken, 0);
+  CHECK_EQUAL(sharing.most, 0);
+  CHECK_EQUAL(sharing.longest_alone, MS(16));
+  CHECK_EQUAL(sharing.longest_shared, MS(24));
+  CHECK_EQUAL((int64_t)(sharing.at_once * 1000), (20 + 18 + 9 + 9) * 1000 / 40);
+  CHECK_EQUAL((int64_t)sharing.hold, MS(20 + 18 + 9 + 9) / 4);
+}
+
+/* Who asked at 5 to hold alone waits for three who asked later, each time a whole turn. */
+static void test_overtaken_sharing(void)
+{
+  struct turn turns[] = {TURN(0, 0, 20), TURN(8, 10, 21), TURN(7, 11, 30), TURN(9, 12, 50),
+                         ALONE(5, 40, 45)};
+  struct sharing sharing = judge_sharing(turns, 5, 0);
+  CHECK(!sharing.kept); /* the one until 50 */
+  turns[3].released = MS(39);
+  sharing = judge_sharing(turns, 5, 0);
+  CHECK(sharing.kept);
+  CHECK_EQUAL(sharing.overtaken, 1);
+  CHECK_EQUAL(sharing.most, 3);
+}
+
+/* Whoever is let in together begins in any order. */
+static void test_let_in_together(void)
+{
+  struct turn turns[] = {ALONE(0, 0, 10), TURN(1, 14, 30), TURN(5, 11, 31)};
+  CHECK_EQUAL(judge_sharing(turns, 3, 0).overtaken, 0);
+}
+
+static void test_limit_of_sharing(void)
+{
+  struct turn turns[] = {TURN(0, 0, 10), TURN(1, 1, 10), TURN(2, 9, 20), TURN(3, 10, 20)};
+  CHECK(judge_sharing(turns, 4, 3).kept);
+  CHECK(!judge_sharing(turns, 4, 2).kept);
+  CHECK(judge_sharing(turns, 4, 0).kept);
+}
+
 static void test_percentile(void)
 {
   int64_t values[200];
@@ -60,7 +107,13 @@ static void test_percentile(void)
   CHECK_EQUAL(percentile(values, 0, 99), 0);
 }
 
-const struct check_test check_tests[] = {
-    {"peers: in order", test_in_order},           {"peers: overtaking", test_overtaking},
-    {"peers: no overtaking", test_no_overtaking}, {"peers: two holders", test_two_holders},
-    {"peers: percentile", test_percentile},       {NULL, NULL}};
+const struct check_test check_tests[] = {{"peers: in order", test_in_order},
+                                         {"peers: overtaking", test_overtaking},
+                                         {"peers: no overtaking", test_no_overtaking},
+                                         {"peers: two holders", test_two_holders},
+                                         {"peers: sharing", test_sharing},
+                                         {"peers: overtaken sharing", test_overtaken_sharing},
+                                         {"peers: let in together", test_let_in_together},
+                                         {"peers: limit of sharing", test_limit_of_sharing},
+                                         {"peers: percentile", test_percentile},
+                                         {NULL, NULL}};
