@@ -307,31 +307,31 @@ static const uint8_t inspect[] =
 
 static const uint8_t share[] =
     "\220V=3\245Y\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local V=3\nlocal Y=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
-    "5\244B=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245T,ad=B\023],B\025" /* 5)\nlocal B=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal T,ad=B[1],B[2] */
+    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245T,ad=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal T,ad=D[1],D[2] */
     "\245F,E,ae,J=(T\243\317):\337\376\203^(\032\032\032%S\315'\244U=" /* \nlocal F,E,ae,J=(T or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal U= */
     "T\355F\266U\232F,E,ae,J=n,e+(o<0\230d\243\337h.m\374(o,1e12)),T" /* T and not F\nif U then\nF,E,ae,J=n,e+(o<0 and d or math.min(o,1e12)),T */
-    "\305\234y\373E\377\275\351b\001(E\0020\245C,v={},0\245q={}\245w={}\245" /* ,d..y\nend\nE=tonumber(E)or 0\nlocal C,v={},0\nlocal q={}\nlocal w={}\nlocal  */
+    "\305\234y\373E\377\275\351b\001(E\0020\245B,v={},0\245q={}\245w={}\245" /* ,d..y\nend\nE=tonumber(E)or 0\nlocal B,v={},0\nlocal q={}\nlocal w={}\nlocal  */
     "W\245ag\245am=n\03310)\263r\03310\202f\231i,Q \374(ad\243\317)" /* W\nlocal ag\nlocal am=n:sub(1,-10)~=r:sub(1,-10)\nfor i,Q in(ad or '') */
-    ":g\337\376\203(\032\264\315')do\nif\207\275\351b\001(i)>\007C[t\275\351b\001(i)]\377\275\351b" /* :gmatch('(%d+) (%d+)')do\nif tonumber(i)>e then\nC[tonumber(i)]=tonumb */
-    "\001(Q\202v=v+Q\373\300\370ah(O\332,i,R,J\202C[i]=(C[i]\2310)\336" /* er(Q)\nv=v+Q\nend\nend\nlocal function ah(O,k,i,R,J)\nC[i]=(C[i]or 0)+1 */
+    ":g\337\376\203(\032\264\315')do\nif\207\275\351b\001(i)>\007B[t\275\351b\001(i)]\377\275\351b" /* :gmatch('(%d+) (%d+)')do\nif tonumber(i)>e then\nB[tonumber(i)]=tonumb */
+    "\001(Q\202v=v+Q\373\300\370ah(O\332,i,R,J\202B[i]=(B[i]\2310)\336" /* er(Q)\nv=v+Q\nend\nend\nlocal function ah(O,k,i,R,J)\nB[i]=(B[i]or 0)+1 */
     "\nv=v\336\nq[#q\336]=O\nq[#q\336]=k\362i\362R\362J\n\300\370" /* \nv=v+1\nq[#q+1]=O\nq[#q+1]=k..' '..i..' '..R..' '..J\nend\nlocal function  */
-    "ak(\242C[E]t\215\nC[E]=C[E]-1\nv=v-1\373\300\370X(k\244" /* ak()\nif C[E]then\nC[E]=C[E]-1\nv=v-1\nend\nend\nlocal function X(k)\nlocal  */
-    "an,D=\337h.f\224xp(k\244p=\337h.\323x(2^(D-5),1\202\330\337h.ceil((e+k" /* an,D=math.frexp(k)\nlocal p=math.max(2^(D-5),1)\nreturn math.ceil((e+k */
-    ")/p)*p\n\300\370Z(O\332,R,J,D,P\244p\377\275\351b\001(n\0020\nn" /* )/p)*p\nend\nlocal function Z(O,k,R,J,D,P)\nlocal p=tonumber(n)or 0\nn */
+    "ak(\242B[E]t\215\nB[E]=B[E]-1\nv=v-1\373\300\370X(k\244" /* ak()\nif B[E]then\nB[E]=B[E]-1\nv=v-1\nend\nend\nlocal function X(k)\nlocal  */
+    "an,C=\337h.f\224xp(k\244p=\337h.\323x(2^(C-5),1\202\330\337h.ceil((e+k" /* an,C=math.frexp(k)\nlocal p=math.max(2^(C-5),1)\nreturn math.ceil((e+k */
+    ")/p)*p\n\300\370Z(O\332,R,J,C,P\244p\377\275\351b\001(n\0020\nn" /* )/p)*p\nend\nlocal function Z(O,k,R,J,C,P)\nlocal p=tonumber(n)or 0\nn */
     "\003>\377\275\351b\001(r)\223 p<2^53\225\203%.0f'):f\226\337(p\336\002r\266O\241f\236W=" /* =p>=tonumber(r)and p<2^53 and('%.0f'):format(p+1)or r\nif O==f then W= */
-    "n \211ah(O,n,X(k),R,J\202w[#w\336]={O,D,P,n\362e\362k}\n\300" /* n end\nah(O,n,X(k),R,J)\nw[#w+1]={O,D,P,n..' '..e..' '..k}\nend\nlocal  */
+    "n \211ah(O,n,X(k),R,J\202w[#w\336]={O,C,P,n\362e\362k}\n\300" /* n end\nah(O,n,X(k),R,J)\nw[#w+1]={O,C,P,n..' '..e..' '..k}\nend\nlocal  */
     "\370af(S\244p,aa=0\274\005\nwhi\334#w<V do\245k=h\266p\036\236" /* function af(S)\nlocal p,aa=0,false\nwhile#w<V do\nlocal k=h\nif p>0 then  */
     "k=\020,p\251\214S\225(\253k\243k\241S)t\215\266aa\243Y\036\230v>" /* k=a('lindex',j,p)end\nif S and(not k or k==S)then\nif aa or Y>0 and v> */
     "=Y\236\330\211Z(S\305\341\201d\234y\202S=nil\np\003\336\352\214\253k\232" /* =Y then return end\nZ(S,d,'1',d..y)\nS=nil\np=p+1\nelseif not k then\n */
     "\260\352\245P='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245" /* return\nelse\nlocal P='redisson_lock__channel'..j:sub(20)..':'..k\nlocal  */
-    "D=\267\250\265\031n\351\265\201P)\025\036\230'p\250l\313h'\266\253D\232\220S=\030" /* D=a('pubsub','numsub',P)[2]>0 and 'publish'\nif not D then\nlocal S=redis.pcall(' */
-    "p\250\265\031shardn\351\265\201P)\025\nD=S\230S\036\230'sp\250l\313h'\n\300ab" /* pubsub','shardnumsub',P)[2]\nD=S and S>0 and 'spublish'\nend\nlocal ab */
+    "C=\267\250\265\031n\351\265\201P)\025\036\230'p\250l\313h'\266\253C\232\220S=\030" /* C=a('pubsub','numsub',P)[2]>0 and 'publish'\nif not C then\nlocal S=redis.pcall(' */
+    "p\250\265\031shardn\351\265\201P)\025\nC=S\230S\036\230'sp\250l\313h'\n\300ab" /* pubsub','shardnumsub',P)[2]\nC=S and S>0 and 'spublish'\nend\nlocal ab */
     "=k\241K\225\207[4]\231\375\273\332\244ac,ai,S=(ab\243\317):\337\376\203^(\032" /* =k==K and t[4]or a('hget',c,k)\nlocal ac,ai,S=(ab or ''):match('^(%d+) ( */
     "\032\023-9]\264\264\264\264?\264?)%f[ %z]'\244V\377\275\351b\001((ab\243\317):\337\376\203" /* %d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nlocal V=tonumber((ab or ''):match(' */
     "^\264+ \264+ \264+ S(\264\315%f[ %z]')\242S\230ac*\021+ai/\021+S<=\007x(k" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]'))\nif S and ac*1000+ai/1000+S<=e then\nx(k */
-    "\202\261\214D\225(aa\243\253V\243V\036\230v>=V)t\215\266\253V\236ag\003 \211" /* )\nelseif D and(aa or not V or V>0 and v>=V)then\nif not V then ag=p end\n */
-    "\260\352\214D\232\220V\377\275\351b\001((\375t\252\332\002\317):\337\376\203^\264" /* return\nelseif D then\nlocal V=tonumber((a('hget',g,k)or ''):match('^%d */
-    "+ (\264\346')\0020\266V>\007x(k\202\261\nZ(k,S\2330\201S,D,P\202p\003\336\373" /* + (%d+) '))or 0\nif V>e then\nx(k)\nelse\nZ(k,S,'0',S,D,P)\np=p+1\nend\n */
+    "\202\261\214C\225(aa\243\253V\243V\036\230v>=V)t\215\266\253V\236ag\003 \211" /* )\nelseif C and(aa or not V or V>0 and v>=V)then\nif not V then ag=p end\n */
+    "\260\352\214C\232\220V\377\275\351b\001((\375t\252\332\002\317):\337\376\203^\264" /* return\nelseif C then\nlocal V=tonumber((a('hget',g,k)or ''):match('^%d */
+    "+ (\264\346')\0020\266V>\007x(k\202\261\nZ(k,S\2330\201S,C,P\202p\003\336\373" /* + (%d+) '))or 0\nif V>e then\nx(k)\nelse\nZ(k,S,'0',S,C,P)\np=p+1\nend\n */
     "\261\214S\232p\003\336\352\214v\2410\232\260\352\245S,ac=\322s" /* elseif S then\np=p+1\nelseif v==0 then\nreturn\nelse\nlocal S,ac=a('zs */
     "co\224\301\332\002'0\031s\022pe\314:\270k\245ai,ab=(\375\273,ac\002\317):\337\376" /* core',l,k)or '0','suspect:'..k\nlocal ai,ab=(a('hget',c,ac)or ''):match */
     "\203(%S\347\264\315'\242ai\263S \226\207\275\351b\001(ab)>\007\311\273,ac,S\362" /* ('(%S+) (%d+)')\nif ai~=S or tonumber(ab)>e then\na('hset',c,ac,S..' '.. */
@@ -340,46 +340,46 @@ static const uint8_t share[] =
     "\317):\337\376\203^(\032\264\315$'\244a\342S\230S\263ARGV\025\223\207\275\351b\001(ab)>" /* ''):match('^(%d+) (%d+)$')\nlocal ai=S and S~=ARGV[2]and tonumber(ab)> */
     "e\225{2,t\275\351b\001(S),\327\245\370aa(i\242S\241ARGV\025t\215 \342\337h" /* e and{2,tonumber(S),e}\nlocal function aa(i)\nif S==ARGV[2]then i=math */
     ".\323x(t\275\351b\001(ab),i\251\011limit\201ARGV\025\362i\202\300" /* .max(tonumber(ab),i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal  */
-    "\370\204(S\244B=\375t\204l\252\202f\231\342\302#B,2 do\245C=B[i\336" /* function al(S)\nlocal B=a('hgetall',g)\nfor i=1,#B,2 do\nlocal C=B[i+1 */
-    "]:\337\376\203^\264+ (\264\346'\242B[i]\263\212\223(S\243C\225\207\275\351b\001(C)<=e)t\215 " /* ]:match('^%d+ (%d+) ')\nif B[i]~=f and(S or C and tonumber(C)<=e)then  */
-    "\356\252,B[i]\251\211\300\370S(aj\244ab,ac={},0\n" /* a('hdel',g,B[i])end\nend\nend\nlocal function S(aj)\nlocal ab,ac={},0\n */
-    "f\231i,Q \374 pairs(C)do\266Q\036\232ab[#ab\336]=i\362Q\nac=\337h.\323x(a" /* for i,Q in pairs(C)do\nif Q>0 then\nab[#ab+1]=i..' '..Q\nac=math.max(a */
-    "c,i\202\211\300B=ac-e\245ac=#w\036\230o\263\006\230\237l\200\252)>" /* c,i)\nend\nend\nlocal B=ac-e\nlocal ac=#w>0 and o~=-2 and a('hlen',g)> */
+    "\370\204(S\244D=\375t\204l\252\202f\231\342\302#D,2 do\245B=D[i\336" /* function al(S)\nlocal D=a('hgetall',g)\nfor i=1,#D,2 do\nlocal B=D[i+1 */
+    "]:\337\376\203^\264+ (\264\346'\242D[i]\263\212\223(S\243B\225\207\275\351b\001(B)<=e)t\215 " /* ]:match('^%d+ (%d+) ')\nif D[i]~=f and(S or B and tonumber(B)<=e)then  */
+    "\356\252,D[i]\251\211\300\370S(aj\244ab,ac={},0\n" /* a('hdel',g,D[i])end\nend\nend\nlocal function S(aj)\nlocal ab,ac={},0\n */
+    "f\231i,Q \374 pairs(B)do\266Q\036\232ab[#ab\336]=i\362Q\nac=\337h.\323x(a" /* for i,Q in pairs(B)do\nif Q>0 then\nab[#ab+1]=i..' '..Q\nac=math.max(a */
+    "c,i\202\211\300D=ac-e\245ac=#w\036\230o\263\006\230\237l\200\252)>" /* c,i)\nend\nend\nlocal D=ac-e\nlocal ac=#w>0 and o~=-2 and a('hlen',g)> */
     "2*v\3366\nif#w\036\232\011t\015\201n\233hold\001\201w[#w]\023]\233\224\354d\201" /* 2*v+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1],'released', */
-    "s\233\354\201n\242am\243B>9999999\236\363B\251\214ac\236\204(\251\261" /* s,'lease',n)\nif am or B>9999999 then u(B)end\nif ac then al()end\nelse */
+    "s\233\354\201n\242am\243D>9999999\236\363D\251\214ac\236\204(\251\261" /* s,'lease',n)\nif am or D>9999999 then u(D)end\nif ac then al()end\nelse */
     "\214aj\232\011\224\354d\201s\202\211q[#q\336]='sha\344'\nq[#q\336]\377" /* if aj then\na('hset',c,'released',s)\nend\nq[#q+1]='shared'\nq[#q+1]=t */
-    "ab\334.c\275cat(ab\233 '\242o\263\006\230B>o\236\340\252,B\251\311" /* able.concat(ab,' ')\nif o~=-2 and B>o then a('pexpire',g,B)end\na('hse */
-    "t\252,\343pack(q)\242o\241\006\230\030p\310\252,B)\2631\232\206\276" /* t',g,unpack(q))\nif o==-2 and redis.pcall('pexpire',g,B)~=1 then\na('del */
-    "\252\202\340\252,B\202\277B<o\236\340\252,B\251\214aj\236" /* ',g)\na('pexpire',g,B)\nend\nif B<o then a('pexpire',g,B)end\nif aj then  */
-    "\356\252\274\251f\231an\332 \374 ipairs(w)do\245O,D,P,ab=\343pack(k\242" /* a('hdel',g,f)end\nfor an,k in ipairs(w)do\nlocal O,D,P,ab=unpack(k)\nif  */
-    "h\236x(O\251\214D\236a(D,P,ab\251\277B\263o\236I(B\251o=B" /* h then x(O)end\nif D then a(D,P,ab)end\nend\nif B~=o then I(B)end\no=B */
-    "\n\300\370D(R,B\244\342X(d\242B\243i>=E\236J=d\234y \261" /* \nend\nlocal function D(R,B)\nlocal i=X(d)\nif B or i>=E then J=d..y else */
-    " \342E \277H\236x\010\251\214\253U\236ak(\251ah\010,F,i,R,J\202aa(" /*  i=E end\nif H then x(f)end\nif not U then ak()end\nah(f,F,i,R,J)\naa( */
-    "i\242U\232S(\202q={}\n\277h\225(U\243B)t\215 af(\251S(\202\340" /* i)\nif U then\nS()\nq={}\nend\nif h and(U or B)then af()end\nS()\na('pexpire */
-    "\240,o\336728\222\304\202\326\302t\275\351b\001(F),\327\373" /* ',c,o+172800000)\nreturn{1,tonumber(F),e}\nend\n */
+    "ab\334.c\275cat(ab\233 '\242o\263\006\230D>o\236\340\252,D\251\311" /* able.concat(ab,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hse */
+    "t\252,\343pack(q)\242o\241\006\230\030p\310\252,D)\2631\232\206\276" /* t',g,unpack(q))\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del */
+    "\252\202\340\252,D\202\277D<o\236\340\252,D\251\214aj\236" /* ',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif aj then  */
+    "\356\252\274\251f\231an\332 \374 ipairs(w)do\245O,C,P,ab=\343pack(k\242" /* a('hdel',g,f)end\nfor an,k in ipairs(w)do\nlocal O,C,P,ab=unpack(k)\nif  */
+    "h\236x(O\251\214C\236a(C,P,ab\251\211I(D\202o=D\n\300\370" /* h then x(O)end\nif C then a(C,P,ab)end\nend\nI(D)\no=D\nend\nlocal function  */
+    "D(R,C\244\342X(d\242C\243i>=E\236J=d\234y \261 \342E \277H\236" /* D(R,C)\nlocal i=X(d)\nif C or i>=E then J=d..y else i=E end\nif H then  */
+    "x\010\251\214\253U\236ak(\251ah\010,F,i,R,J\202aa(i\242U\232S(\202" /* x(f)end\nif not U then ak()end\nah(f,F,i,R,J)\naa(i)\nif U then\nS()\n */
+    "q={}\n\277h\225(U\243C)t\215 af(\251S(\202\340\240,o\336728\222\304" /* q={}\nend\nif h and(U or C)then af()end\nS()\na('pexpire',c,o+172800000 */
+    "\202\326\302t\275\351b\001(F),\327\373" /* )\nreturn{1,tonumber(F),e}\nend\n */
     ;
 
 static const uint8_t shared[] =
     "\220\370J(p\202f\231\342p,p+8 do\245k=\020,i\242\253k" /* local function J(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
     "\236\330f\005 \211if(\375\273\332\002\317):f\360\203^\264+ \264+ \264+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
-    "\215 \330k \211\211\300k=d\241\316\245B=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal B=G:match('^-(.*)')\nlocal  */
+    "\215 \330k \211\211\300k=d\241\316\245C=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
     "O\377\275\351b\001(m\0020\245P\377\275\351b\001(F\0020\245R=T\230E>e\266\253" /* O=tonumber(m)or 0\nlocal P=tonumber(F)or 0\nlocal R=T and E>e\nif not  */
-    "k\230R\225(B\230F\241m\243\253B\230P>O\230P<2^53)t\215\n\330D(B\243" /* k and R and(B and F==m or not B and P>O and P<2^53)then\nreturn D(B or  */
-    "ae,ae\241\316\230B\202\261\214B\232\326-\302\013\352\214ai\355k\232" /* ae,ae=='0' and B)\nelseif B then\nreturn{-1,0,e}\nelseif ai and not k then\n */
-    "\330ai\n\300B=R\225(\253k\243m\241\317\243F\241m\242B\232s=F\n" /* return ai\nend\nlocal B=R and(not k or m=='' or F==m)\nif B then\ns=F\n */
+    "k\230R\225(C\230F\241m\243\253C\230P>O\230P<2^53)t\215\n\330D(C\243" /* k and R and(C and F==m or not C and P>O and P<2^53)then\nreturn D(C or  */
+    "ae,ae\241\316\230C\202\261\214C\232\326-\302\013\352\214ai\355k\232" /* ae,ae=='0' and C)\nelseif C then\nreturn{-1,0,e}\nelseif ai and not k then\n */
+    "\330ai\n\300C=R\225(\253k\243m\241\317\243F\241m\242C\232s=F\n" /* return ai\nend\nlocal C=R and(not k or m=='' or F==m)\nif C then\ns=F\n */
     "ak(\202q={f,F\234\3240 0 \254}\n\277O>b\355k\236n=\316\234m \277k" /* ak()\nq={f,F..' 0 0 0'}\nend\nif O>b and not k then n='0'..m end\nif k */
-    "\230m\241\317\225(H\243\253B)t\215 x\010\251\220D=o\241\006\243ad\243B\266D" /*  and m=='' and(H or not B)then x(f)end\nlocal D=o==-2 or ad or B\nif D */
+    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243ad\243C\266D" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or ad or C\nif D */
     "\236af(\253k\230f\251\220E\nif#w\036\243ad\230v\036\232\214W\236" /*  then af(not k and f)end\nlocal E\nif#w>0 or ad and v>0 then\nif W then  */
-    "aa(X(d)\251if#w\036\243B\236S(B\355W\251\261\214D\232\214o\263" /* aa(X(d))end\nif#w>0 or B then S(B and not W)end\nelseif D then\nif o~= */
+    "aa(X(d)\251if#w\036\243C\236S(C\355W\251\261\214D\232\214o\263" /* aa(X(d))end\nif#w>0 or C then S(C and not W)end\nelseif D then\nif o~= */
     "\006\232\340\252\341'\202o=1\n\204(true\202\211E=h\230N(\253k\230f" /* -2 then\na('pexpire',g,'1')\no=1\nal(true)\nend\nE=h and N(not k and f */
     ",T\230f\242E\241true\355k\232q={}\nZ\010\305\341\201d\234y\202aa(X(d)\202" /* ,T and f)\nif E==true and not k then\nq={}\nZ(f,d,'1',d..y)\naa(X(d))\n */
     "S(\202q,w={},{}\naf(\202if#w\036\236S(\251\261\214E\241'giv\200'\232o=\267" /* S()\nq,w={},{}\naf()\nif#w>0 then S()end\nelseif E=='given' then\no=a('p */
-    "ttl\252\202\261\266B\236\011\224\354d\201s\251\214o\263\006\236\206" /* ttl',g)\nelse\nif B then a('hset',c,'released',s)end\nif o~=-2 then a(' */
+    "ttl\252\202\261\266C\236\011\224\354d\201s\251\214o\263\006\236\206" /* ttl',g)\nelse\nif C then a('hset',c,'released',s)end\nif o~=-2 then a(' */
     "\276\252\251\211\277k\232\214D\230v\2410\225(\253h\243J(0)\241f\005" /* del',g)end\nend\nend\nif k then\nif D and v==0 and(not h or J(0)==false */
-    ")t\215 \356\240\233limit'\251\326(B\243m\263\317\230s\241m)\223 1\243\312\013" /* )then a('hdel',c,'limit')end\nreturn{(B or m~='' and s==m)and 1 or 0,0,e} */
+    ")t\215 \356\240\233limit'\251\326(C\243m\263\317\230s\241m)\223 1\243\312\013" /* )then a('hdel',c,'limit')end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e} */
     "\n\277W\236\326\302t\275\351b\001(W),\327\277L\225(v\036\243\253D)t\215" /* \nend\nif W then return{1,tonumber(W),e}end\nif L and(v>0 or not D)then */
     "\n\322sco\224\301\274\202\356\240\233w\015'\202\300k=o\266Y\036\230v>=" /* \na('zscore',l,f)\na('hdel',c,'woken')\nend\nlocal k=o\nif Y>0 and v>= */
-    "Y\232\220q=\337h.hu\350\nf\231i,Q \374 pairs(C)do\266Q\036\236q=\337h.m" /* Y then\nlocal q=math.huge\nfor i,Q in pairs(C)do\nif Q>0 then q=math.m */
+    "Y\232\220q=\337h.hu\350\nf\231i,Q \374 pairs(B)do\266Q\036\236q=\337h.m" /* Y then\nlocal q=math.huge\nfor i,Q in pairs(B)do\nif Q>0 then q=math.m */
     "\374(q,i\251\211k=q-e\n\277G\241\316\236\326\312k,\327\300w=" /* in(q,i)end\nend\nk=q-e\nend\nif G=='0' then return{0,k,e}end\nlocal w= */
     "ag\230J(ag)\241f\245\342\253H \226(t[4]\231\317)\3578)\263r\3578\242" /* ag and J(ag)==f\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1,8)\nif  */
     "i\232\220q=H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020,\021)" /* i then\nlocal q=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j,1000) */
@@ -411,10 +411,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3878, "b50307ff3580073da7867e025a45860b9d8c6bc7"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 7978, "0f5ca3ac0ef5353af66dc5b6db82955f6eb5b031"};
+    {common, hand_over, share, shared}, 7962, "a92e5ae31c87a46906dc6fc6398068de60d09621"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6406, "0397d6520a1e0c7628b140393903dc03ff87095c"};
+    {common, hand_over, share, downgrade}, 6390, "a8314940f80c9bfd7c3e5b39f5c463813b14315f"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1639, "93b0889e94b171956e130343dc430d1c268e9ab0"};

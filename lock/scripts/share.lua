@@ -192,7 +192,7 @@ local function write(gone)
     if head then forget(owner) end
     if listens then call(listens, channel, message) end
   end
-  if rest ~= ttl then set_head(rest) end
+  set_head(rest)
   ttl = rest
 end
 

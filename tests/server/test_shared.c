@@ -201,21 +201,44 @@ static const char *id_of(struct fairlock *handle)
   return id;
 }
 
+/* By its score, in ms. */
+static const char time_left[] =
+    "return redis.call('zscore', 'redisson_lock_timeout:{shared}', ARGV[1]) - "
+    "redis.call('time')[1] * 1000";
+
 /* Redisson counts a place by the lock's TTL, not by the first lease that ends. */
 static void test_score(void)
 {
-  static const char left[] =
-      "return redis.call('zscore', 'redisson_lock_timeout:{shared}', ARGV[1]) - "
-      "redis.call('time')[1] * 1000";
   begin_with(2);
   CHECK_EQUAL(fairlock_try_acquire(sharer(0), 600000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(sharer(1), 30000), FAIRLOCK_OK);
   queue(2, sharer(2));
-  CHECK(raw_number(&redis, "EVAL %s 0 %s", left, id_of(sharer(2))) > 800000);
+  CHECK(raw_number(&redis, "EVAL %s 0 %s", time_left, id_of(sharer(2))) > 800000);
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
   await_hold(sharer(2));
   CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(sharer(2)), FAIRLOCK_OK);
+  end_members();
+}
+
+/*
+ * Each request of a holder has Redisson's first in line look again after the lease that ends last,
+ * also of one whose own ends before.
+ */
+static void test_first_in_line(void)
+{
+  begin_with(0);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), 600000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), 30000), FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(&redis, "RPUSH redisson_lock_queue:{shared} theirs:1"), 1);
+  CHECK_EQUAL(raw_number(&redis, "ZADD redisson_lock_timeout:{shared} 1 theirs:1"), 1);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), 30000), FAIRLOCK_OK);
+  CHECK(raw_number(&redis, "EVAL %s 0 theirs:1", time_left) > 890000);
+  CHECK_EQUAL(raw_number(&redis, "DEL redisson_lock_queue:{shared} redisson_lock_timeout:{shared}"),
+              2);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
   end_members();
 }
 
@@ -367,6 +390,7 @@ const struct check_test check_tests[] = {
     {"shared: one that wants it alone gives up", test_writer_gives_up},
     {"shared: a lease ends", test_crash},
     {"shared: the score of a place", test_score},
+    {"shared: when the first in line looks again", test_first_in_line},
     {"shared: behind one of Redisson's that has gone", test_behind_redisson},
     {"shared: a place that a script has left", test_place_left},
     {"shared: looked at and broken", test_inspect_and_break},
