@@ -66,7 +66,8 @@ bool fairlock_share_event(struct fairlock_engine *engine, struct resp_event *eve
     on_other_limit(engine, fairlock_shared_of(handle));
     return true;
   }
-  if (shares(handle) && is_error(engine) && fairlock_reply_begins(event, "NOSCRIPT")) {
+  bool asks = shares(handle) && fairlock_handle_kind(handle) < KIND_FORCE;
+  if (asks && is_error(engine) && fairlock_reply_begins(event, "NOSCRIPT")) {
     on_unknown_script(engine, event, link);
     return true;
   }

@@ -639,6 +639,8 @@ static void test_queries(void)
   CHECK_EQUAL(c.handle.result, FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_engine_inspect(&c.handle, report_nothing, NULL, now), FAIRLOCK_PENDING);
   CHECK(sends("*7" CALL(FAIRLOCK_INSPECT_SHA1)));
+  feed(UNKNOWN);
+  CHECK(sends_text());
 }
 
 static char told[128];
