@@ -46,14 +46,14 @@ run_board() {
 # Runs a board until it downloads, and switches it off then.
 run_victim() {
   mkfifo "$folder/victim"
-  timeout 60 "$build/firmware/$1/run" "$build/firmware/$1/superloop_shared.elf" "$port" 1 60000 >"$folder/victim" &
+  timeout 60 "$build/firmware/$1/run" "$build/firmware/$1/superloop_shared.elf" "$port" 1 60000 >"$folder/victim" 2>&1 &
   victim=$!
   while read -r line; do
     echo "$1: $line"
     [ "$line" != downloading ] || break
   done <"$folder/victim"
   sleep 1
-  kill -s KILL "$victim"
+  kill "$victim" # which timeout passes on
   echo "$1: SWITCHED OFF; its lease ends in 3 s"
 }
 

@@ -1,7 +1,7 @@
 /*
  * The examples of boards/examples do what their comments promise: the superloop keeps running while
- * it waits, over lwIP and over a serial line, also without the scripts' texts; the one in low power
- * sleeps, and preempted tasks share one connection.
+ * it waits, over lwIP and over a serial line, also without the scripts' texts; two of those that
+ * download do so at a time; the one in low power sleeps, and preempted tasks share one connection.
  */
 #include "rig.h"
 
@@ -92,6 +92,45 @@ static void test_superloop_uart(void)
   (void)close(line[1]);
   check_superloop();
   CHECK_EQUAL(reap(bridge), 0); /* it ends with its line */
+}
+
+/* A host that downloads when its turn has come. */
+static pid_t download_on_host(void)
+{
+  char url[40];
+  (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", server.port);
+  const char *const words[] = {FAIRLOCK, "--url",    url,  "run",  "--limit",
+                               "2",      "firmware", "--", "true", NULL};
+  return spawn_program(words, NULL, NULL);
+}
+
+/*
+ * Three boards and a host, of which two may download: the third board and the host wait in line, and
+ * begin as the first two boards lose their power.
+ */
+static void test_downloads(void)
+{
+  static struct board boards[3];
+  begin();
+  const char *const arguments[] = {server.port_text, "1", "60000", "2", NULL};
+  board_start(&boards[0], "mps2-an385", "superloop_shared", arguments);
+  CHECK(board_says(&boards[0], "downloading"));
+  board_start(&boards[1], "mps2-an505", "superloop_shared", arguments);
+  CHECK(board_says(&boards[1], "downloading"));
+  board_start(&boards[2], "riscv-virt", "superloop_shared", arguments);
+  CHECK(queue_reaches(&redis, "firmware", 1));
+  pid_t host = download_on_host();
+  CHECK(queue_reaches(&redis, "firmware", 2));
+  CHECK(!board_said(&boards[2], "downloading"));
+  board_power_off(&boards[0]);
+  CHECK(board_says(&boards[2], "downloading"));
+  CHECK_EQUAL(queue_length(&redis, "firmware"), 1);
+  board_power_off(&boards[1]);
+  CHECK_EQUAL(reap(host), 0);
+  CHECK(!board_said(&boards[2], "lost"));
+  board_power_off(&boards[2]);
+  AWAIT(raw_number(&redis, "EXISTS firmware") == 0, sleep_ms(20));
+  CHECK(nothing_left(&redis, "firmware"));
 }
 
 static bool load_scripts(void)
@@ -278,6 +317,7 @@ const struct check_test check_tests[] = {
     {"qemu_superloop_on_riscv", test_superloop_riscv},
     {"qemu_superloop_over_a_serial_line", test_superloop_uart},
     {"qemu_superloop_without_texts", test_superloop_hashes},
+    {"qemu_downloads_share", test_downloads},
     {"qemu_serial_line_faults", test_serial_line_faults},
     {"qemu_low_power", test_low_power},
     {"qemu_keep_on_a_slow_line", test_keep},

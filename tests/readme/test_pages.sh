@@ -103,6 +103,14 @@ EOF
   held backup || fail "it runs without holding the lock"
 }
 
+# A job that sees how many may run beside it.
+limit_line() {
+  printf '#!/bin/sh\nfairlock status --json firmware >shares\n' >get.sh
+  chmod +x get.sh
+  expect 0 sh -c "$1"
+  grep -q '"limit":10[,}]' shares || fail "it runs without the limit: $(cat shares)"
+}
+
 status_line() {
   expect 0 sh -c "$1"
   printed "$(redis hkeys backup)"
@@ -191,6 +199,7 @@ obey() {
     sudo\ apt-get\ install\ *) packages_line "$1" ;;
     build/redis-server*) server_line "$1" ;;
     cc\ *) compile "$1" ;;
+    fairlock\ run\ --limit\ 10\ *) limit_line "$1" ;;
     fairlock\ run\ *) run_line "$1" ;;
     fairlock\ status\ *) status_line "$1" ;;
     fairlock\ list | fairlock\ list\ *) list_line "$1" ;;
