@@ -336,6 +336,12 @@ static void test_fork(void)
     fork_beside(versions[i]);
 }
 
+static void pass(struct fairlock *handle)
+{
+  CHECK_EQUAL(fairlock_acquire(handle, 10000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(handle), FAIRLOCK_OK);
+}
+
 /* A kept lock costs nothing, and one who waits, without TLS, recalls it: a push is read at once. */
 static void keep_by(const char *protocol)
 {
@@ -351,11 +357,11 @@ static void keep_by(const char *protocol)
   CHECK_EQUAL(pthread_create(&servant, NULL, runs, &safe.client.client), 0);
   actor_start(&actor, server.port, "door");
   for (uint32_t round = 1; round <= 3; round++) {
+    /* one that begins before the last release was answered is in doubt, and not kept */
+    AWAIT(raw_number(&redis, "EXISTS door") == 1, pass(&door));
     uint32_t before = fairlock_read_counters(&safe.client.client).requests;
-    for (int i = 0; i < 100; i++) {
-      CHECK_EQUAL(fairlock_acquire(&door, 10000, FAIRLOCK_RENEW), FAIRLOCK_OK);
-      CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
-    }
+    for (int i = 0; i < 100; i++)
+      pass(&door);
     CHECK(fairlock_read_counters(&safe.client.client).requests - before < 10);
     CHECK_EQUAL(actor_do(&actor, 'a', 10000, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
     CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
