@@ -524,7 +524,7 @@ bool sentinels_be_patient(struct rig *rig, bool patient)
   return good;
 }
 
-static int promoted(struct rig *rig, int old)
+int sentinels_promoted(struct rig *rig, int old)
 {
   int64_t until = now_ms() + MOVED_SOON;
   while (now_ms() < until) {
@@ -539,7 +539,7 @@ static int promoted(struct rig *rig, int old)
 int sentinels_promote(struct rig *rig, int old)
 {
   CHECK(sentinels_be_patient(rig, false));
-  int master = promoted(rig, old);
+  int master = sentinels_promoted(rig, old);
   CHECK(sentinels_be_patient(rig, true));
   return master;
 }

@@ -110,9 +110,11 @@ int sentinel_names(struct rig *rig, int sentinel);
 
 /*
  * Waits until all live Sentinels name a new master, and it says that it is one. -1: it took too
- * long.
+ * long. sentinels_promote(): because the old one is dead, frozen or cut off. sentinels_promoted():
+ * because of sentinels_fail_over().
  */
 int sentinels_promote(struct rig *rig, int old);
+int sentinels_promoted(struct rig *rig, int old);
 
 /*
  * Waits until the fail-over is over for the Sentinels, too: the other live servers, on the master's

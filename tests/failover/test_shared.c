@@ -94,7 +94,7 @@ static void test_sentinel_manual(void)
   sentinels_start(&rig, NULL);
   gather(3, 0, 0);
   CHECK(sentinels_fail_over(&rig));
-  int master = sentinels_promote(&rig, 0);
+  int master = sentinels_promoted(&rig, 0);
   if (CHECK(master > 0)) CHECK(goes_on(master));
   end();
 }
@@ -104,10 +104,14 @@ static void cluster_moves(bool killed, int replicas)
   cluster_start(&rig, NULL);
   int slot = cluster_slot(&rig, DOOR), owner = cluster_owner(&rig, slot);
   gather((owner + 1) % 3, replicas, owner); /* the seed sends them on */
-  if (killed) node_kill(&rig.node[owner]);
-  else CHECK(cluster_fail_over(&rig, owner + 3, ""));
-  CHECK_EQUAL(cluster_promote(&rig, slot, owner), owner + 3);
-  if (killed) node_revive(&rig.node[owner]); /* the replica that has to acknowledge now */
+  if (killed) {
+    node_kill(&rig.node[owner]);
+    CHECK_EQUAL(cluster_promote(&rig, slot, owner), owner + 3);
+    node_revive(&rig.node[owner]); /* the replica that has to acknowledge now */
+  } else {
+    CHECK(cluster_fail_over(&rig, owner + 3, ""));
+    CHECK_EQUAL(cluster_promoted(&rig, slot, owner), owner + 3);
+  }
   CHECK(goes_on(owner + 3));
   end();
 }
