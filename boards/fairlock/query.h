@@ -14,7 +14,7 @@
 
 /* The most words of a request, and room for the longest request. */
 #define QUERY_WORDS_MAX   6
-#define QUERY_REQUEST_MAX 8192U
+#define QUERY_REQUEST_MAX 16384U
 
 struct query {
   /* prepared by session_second() */

@@ -298,19 +298,21 @@ test_pipe_closes_with_command() {
 # Descriptors that the caller has left open go to the command, and to no process that may live
 # longer.
 test_agent_closes_what_it_inherits() {
-  run a sleep 60 3>"$dir/inherited" 9>&3 &
-  command=$!
-  eventually held a
-  agent=$(agent_of $command)
-  guard=$(guard_of $command)
-  [ "$(readlink "/proc/$command/fd/9")" = "$dir/inherited" ] || fail "this test shows nothing"
-  for process in $agent $guard; do
-    for descriptor in "/proc/$process/fd"/*; do
-      [ "$(readlink "$descriptor")" != "$dir/inherited" ] || fail "$process has it open"
+  for options in '' -s; do
+    run $options a sleep 60 3>"$dir/inherited" 9>&3 &
+    command=$!
+    eventually "$fairlock" status --quiet a
+    agent=$(agent_of $command)
+    guard=$(guard_of $command)
+    [ "$(readlink "/proc/$command/fd/9")" = "$dir/inherited" ] || fail "this test shows nothing"
+    for process in $agent $guard; do
+      for descriptor in "/proc/$process/fd"/*; do
+        [ "$(readlink "$descriptor")" != "$dir/inherited" ] || fail "$process has it open"
+      done
     done
+    kill $command
+    ends 143 $command
   done
-  kill $command
-  ends 143 $command
 }
 
 # None of our pipes and sockets takes the place of a closed standard descriptor, and the command gets

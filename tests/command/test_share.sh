@@ -200,20 +200,6 @@ test_options() {
   shared 1 || fail "$(json .)"
 }
 
-# A descriptor that the caller has left open goes to the command alone.
-test_descriptors() {
-  run -s a sleep 60 3>"$dir/inherited" &
-  command=$!
-  eventually shared 1
-  for process in $(agent_of $command) $(guard_of $command); do
-    for descriptor in "/proc/$process/fd"/*; do
-      [ "$(readlink "$descriptor")" != "$dir/inherited" ] || fail "$process has it open"
-    done
-  done
-  kill $command
-  ends 143 $command
-}
-
 # Below a share of the same lock, another one might wait for itself: for who waits in between.
 test_nested() {
   for outer in -s '--limit 3'; do
@@ -445,4 +431,4 @@ test_metrics() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests steps_of_flock limit other_limit order processes options descriptors nested break break_all break_on_a_terminal ask status watch metrics
+run_tests steps_of_flock limit other_limit order processes options nested break break_all break_on_a_terminal ask status watch metrics

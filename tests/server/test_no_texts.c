@@ -159,11 +159,12 @@ static void test_flush_while_waiting(void)
   CHECK(nothing_left(&redis, "line"));
 }
 
-/* Those who share use a script of their own, which nobody loads who has the lock alone. */
+/* Who shares uses a script that nobody loads who does not; a downgrade uses another one. */
 static void test_shared(void)
 {
   static struct fairlock_sharing sharing;
   static struct fairlock_shared shared;
+  static struct fairlock alone;
   open_without("door");
   CHECK(fairlock("run other true"));
   fairlock_share(&client.client, &sharing);
@@ -183,6 +184,11 @@ static void test_shared(void)
   CHECK(load());
   CHECK_EQUAL(await_result(&client, &shared.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&shared.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&alone, &client.client, "hall"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&alone, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_downgrade(&alone, &shared, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&shared.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&alone), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&shared.handle), FAIRLOCK_OK);
   close_all();
   CHECK(nothing_left(&redis, "hall"));
