@@ -259,17 +259,17 @@ static const uint8_t break_before[] =
     "\373\330q,p\n\300w=\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn q,p\nend\nlocal w=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
     "ld\001'\244R=f\241'*'\230m\241\317\245d,E,A={},{},0\nf\231C=\302#w,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal d,E,A={},{},0\nfor C=1,#w,2 do */
     "\245s,S,v=w[C],w[C\336]:\337\376\203^(\032\264\346'\244H=S\243s\241Q\230" /* \nlocal s,S,v=w[C],w[C+1]:match('^(%d+) (%d+) ')\nlocal H=S or s==Q and  */
-    "n\266s\241'sha\344'\243v\225\207\275\351b\001(v)<=\007\261if\010\241'*'\243f\241s)" /* n\nif s=='shared' or v and tonumber(v)<=e then\nelseif(f=='*' or f==s) */
-    "\223(m\241\317\243m\241H)\223(R\243\253d\023])t\215\nd[#d\336]=s\nd[s]=H\352\nE[v" /* and(m=='' or m==H)and(R or not d[1])then\nd[#d+1]=s\nd[s]=H\nelse\nE[v */
-    "\2430]=(E[v\2430]\2310)\336\nA=\337h.\323x(A,t\275\351b\001(v\002\337h.hu\350\202\211" /*  or 0]=(E[v or 0]or 0)+1\nA=math.max(A,tonumber(v)or math.huge)\nend\n */
-    "\277G\241'\006'\232\220H=0\nf\231Q,s \374 ipairs(d)do\245q,p=i(s" /* end\nif G=='-2' then\nlocal H=0\nfor Q,s in ipairs(d)do\nlocal q,p=i(s */
-    "\242q\230d[s]t\215\na(q,p\305[s]\202H=1\373\211\326H\305\023]\223 H\241" /* )\nif q and d[s]then\na(q,p,d[s])\nH=1\nend\nend\nreturn{H,d[1]and H== */
-    "0\2301\243\013\n\277d\023]\223 A>e\230A<\337h.hu\350\232\220s={}\n" /* 0 and 1 or 0,e}\nend\nif d[1]and A>e and A<math.huge then\nlocal s={}\n */
-    "f\231v,H \374 pairs(E)do\ns[#s\336]=v\362H\373\311t\252\305\023]\2330 0 0 " /* for v,H in pairs(E)do\ns[#s+1]=v..' '..H\nend\na('hset',g,d[1],'0 0 0  */
-    "0\031sha\344\201tab\334.c\275cat(s\233 ')\202\356\252\305\023]\242e+\267ttl\252)>A" /* 0','shared',table.concat(s,' '))\na('hdel',g,d[1])\nif e+a('pttl',g)>A */
-    "\236\340\252,A-e\251\220q,p=i(h\243\317\242q\236a(q,p\233\254" /*  then a('pexpire',g,A-e)end\nlocal q,p=i(h or '')\nif q then a(q,p,'0' */
-    "\251\326\302\013\n\277d\023]\223#w>2\236\206\276\252\251\220q=f" /* )end\nreturn{1,0,e}\nend\nif d[1]and#w>2 then a('del',g)end\nlocal q=f */
-    "\005\266h\225(d\023]\231\253w\023])t\215\n" /* alse\nif h and(d[1]or not w[1])then\n */
+    "n\266s\241'sha\344'\243v\225(t\275\351b\001(v)<=e \226\207\275\351b\001(v)>=e+2e9)t\215\352" /* n\nif s=='shared' or v and(tonumber(v)<=e or tonumber(v)>=e+2e9)then\nelse */
+    "if\010\241'*'\243f\241s)\223(m\241\317\243m\241H)\223(R\243\253d\023])t\215\nd[#d\336]=s\n" /* if(f=='*' or f==s)and(m=='' or m==H)and(R or not d[1])then\nd[#d+1]=s\n */
+    "d[s]=H\352\nE[v\2430]=(E[v\2430]\2310)\336\nA=\337h.\323x(A,t\275\351b\001(v\002" /* d[s]=H\nelse\nE[v or 0]=(E[v or 0]or 0)+1\nA=math.max(A,tonumber(v)or  */
+    "\337h.hu\350\202\211\277G\241'\006'\232\220H=0\nf\231Q,s \374 ipairs(d)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal H=0\nfor Q,s in ipairs(d) */
+    "do\245q,p=i(s\242q\230d[s]t\215\na(q,p\305[s]\202H=1\373\211\326" /* do\nlocal q,p=i(s)\nif q and d[s]then\na(q,p,d[s])\nH=1\nend\nend\nreturn{ */
+    "H\305\023]\223 H\2410\2301\243\013\n\277d\023]\223 A>e\230A<\337h.hu\350\232" /* H,d[1]and H==0 and 1 or 0,e}\nend\nif d[1]and A>e and A<math.huge then\n */
+    "\220s={}\nf\231v,H \374 pairs(E)do\ns[#s\336]=v\362H\373\311t\252\305" /* local s={}\nfor v,H in pairs(E)do\ns[#s+1]=v..' '..H\nend\na('hset',g,d */
+    "\023]\2330 0 0 0\031sha\344\201tab\334.c\275cat(s\233 ')\202\356\252\305\023]\244s" /* [1],'0 0 0 0','shared',table.concat(s,' '))\na('hdel',g,d[1])\nlocal s */
+    "=\267ttl\252\242s<0\243e+s>A\236\340\252,A-e\251\220q,p=i(" /* =a('pttl',g)\nif s<0 or e+s>A then a('pexpire',g,A-e)end\nlocal q,p=i( */
+    "h\243\317\242q\236a(q,p\233\254\251\326\302\013\n\277d\023]\223#w>2\236" /* h or '')\nif q then a(q,p,'0')end\nreturn{1,0,e}\nend\nif d[1]and#w>2 then  */
+    "\206\276\252\251\220q=f\005\266h\225(d\023]\231\253w\023])t\215\n" /* a('del',g)end\nlocal q=false\nif h and(d[1]or not w[1])then\n */
     ;
 
 static const uint8_t break_after[] =
@@ -279,83 +279,85 @@ static const uint8_t break_after[] =
     ;
 
 static const uint8_t inspect[] =
-    "\220b,h,t,o=\343pack(KEYS\244a=\371\372\245c=\206time'\244" /* local b,h,t,o=unpack(KEYS)\nlocal a=redis.call\nlocal c=a('time')\nlocal  */
-    "m=c\023]*\021+\337h.f\213\226(c\025/\021\244\370p(g\244c='\345" /* m=c[1]*1000+math.floor(c[2]/1000)\nlocal function p(g)\nlocal c='redis */
-    "s\275_\213ck__\376ann\235\270h\32120)\234':\270g\266\267\250\265\031n\351\265\240)\025\036\236" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',c)[2]>0 then  */
-    "\260\207rue \300d=\030p\250\265\031shardn\351\265\240)\025\n\330" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',c)[2]\nreturn  */
-    "d\230d\036\n\300\370d(c\244f\377\275\351b\001((c\243\317):\337\376\203" /* d and d>0\nend\nlocal function d(c)\nlocal f=tonumber((c or ''):match(' */
-    "^\264+$')\0020\n\330f<2^53\230\212\2310\n\300e=\375t\204l\201b\244" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',b)\nlocal  */
-    "c=\237m\350t\201o\233t\015\031hold\001\031\354\031limit'\244q=\303ran\350\201h," /* c=a('hmget',o,'token','holder','lease','limit')\nlocal q=a('lrange',h, */
-    "\312-1\244l=\337h.m\374(\267ttl\201b),1e15\244j=d((c[4]\231\317):\337\376" /* 0,-1)\nlocal l=math.min(a('pttl',b),1e15)\nlocal j=d((c[4]or ''):match */
-    "\203^\264+')\244b={}\nf\231\342\302#e,2 do\245h\274=e[i],e[i\336]\245k" /* ('^%d+'))\nlocal b={}\nfor i=1,#e,2 do\nlocal h,f=e[i],e[i+1]\nlocal k */
-    ",r,n,e,\342f:\337\376\203^(\032\032\032\264\315(%+?)%f[ %z]'\242k\232\214" /* ,r,n,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')\nif k then\nif  */
-    "d(r)>m\232b[#b\336]={d(r)-m\332\305(n)%2^16+2^16*(j\336),e,i,h}\373\261\214" /* d(r)>m then\nb[#b+1]={d(r)-m,k,d(n)%2^16+2^16*(j+1),e,i,h}\nend\nelseif  */
-    "h\263'sha\344'\355b\023]t\215\245r,e,\342(c[3]\231\317):\337\376\203^(\032\264" /* h~='shared' and not b[1]then\nlocal r,e,i=(c[3]or ''):match('^(%d+) (%d */
-    "\315(%+?)$'\242r\263c\023]t\215 e,\342'\201\317 \300r=h\241c\025\nb\023]={l,r\230" /* +)(%+?)$')\nif r~=c[1]then e,i='','' end\nlocal r=h==c[2]\nb[1]={l,r and  */
-    "c\023]\305\010)%2^16,r\230e,i,h}\373\211tab\334.s\226t\331\274\343\314i\275(a\271)\330" /* c[1],d(f)%2^16,r and e,i,h}\nend\nend\ntable.sort(b,function(a,b)return  */
-    "a\023]>b\023]\231a\023]\241b\023]\223 a[6]<b[6]\200d\242\253b\023]t\215 b\023]={l\274\005" /* a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not b[1]then b[1]={l,false */
-    ",0\274\005\233\201\317}\300c={#q+2^32*#b}\nf\231r,h \374 ipairs\331)do\245" /* ,0,false,'',''}end\nlocal c={#q+2^32*#b}\nfor r,h in ipairs(b)do\nlocal  */
-    "l\332,n,e,i,s=\343pack(h\244b=0\266k\232b\003(s)\223 3\2431\266d(e)" /* l,k,n,e,i,s=unpack(h)\nlocal b=0\nif k then\nb=p(s)and 3 or 1\nif d(e) */
-    "\036\230d(e)<2^32\236b=b+8*e+4*#i \211\211f\231r,\212\374 ipairs({l\305(k)" /* >0 and d(e)<2^32 then b=b+8*e+4*#i end\nend\nfor r,f in ipairs({l,d(k) */
-    ",n\271,s})do\nc[#c\336]=f\373\211f\231r,g \374 ipairs(q)do\245d=\375" /* ,n,b,s})do\nc[#c+1]=f\nend\nend\nfor r,g in ipairs(q)do\nlocal d=a('hge */
-    "t\201o,g\244b,j=2,\337h.hu\350\245f,h,e=(d\243\317):\337\376\203^(\032\032" /* t',o,g)\nlocal b,j=2,math.huge\nlocal f,h,e=(d or ''):match('^(%d+) (%d+) ( */
-    "\023-9]\264\264\264\264?\264?)%f[ %z]'\242\007b,j=1\274*\021+h/\021+e\266d:f\360" /* [1-9]%d%d%d%d?%d?)%f[ %z]')\nif e then\nb,j=1,f*1000+h/1000+e\nif d:find */
-    "\203^\264+ \264+ \264+ S\264+%f[ %z]')t\215 b=5 \211\261\214\253d\232b,j=\312t\275" /* ('^%d+ %d+ %d+ S%d+%f[ %z]')then b=5 end\nelseif not d then\nb,j=0,ton */
-    "\351b\001(\322sco\224\201t,g\0020\202\300a=0\266j>m\236a\003(g)\223 2\243" /* umber(a('zscore',t,g)or 0)\nend\nlocal a=0\nif j>m then a=p(g)and 2 or  */
-    "1 \211c[#c\336]=b\nc[#c\336]=a\nc[#c\336]=g\373\330c\n" /* 1 end\nc[#c+1]=b\nc[#c+1]=a\nc[#c+1]=g\nend\nreturn c\n */
+    "\220c,h,t,p=\343pack(KEYS\244a=\371\372\245b=\206time'\244" /* local c,h,t,p=unpack(KEYS)\nlocal a=redis.call\nlocal b=a('time')\nlocal  */
+    "l=b\023]*\021+\337h.f\213\226\331\025/\021\244\370q(g\244b='\345" /* l=b[1]*1000+math.floor(b[2]/1000)\nlocal function q(g)\nlocal b='redis */
+    "s\275_\213ck__\376ann\235\270h\32120)\234':\270g\266\267\250\265\031n\351\265\201b)\025\036\236" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',b)[2]>0 then  */
+    "\260\207rue \300d=\030p\250\265\031shardn\351\265\201b)\025\n\330" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
+    "d\230d\036\n\300\370b(d\244f\377\275\351b\001((d\243\317):\337\376\203" /* d and d>0\nend\nlocal function b(d)\nlocal f=tonumber((d or ''):match(' */
+    "^\264+$')\0020\n\330f<2^53\230\212\2310\n\300e=\375t\204l\240\244" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',c)\nlocal  */
+    "d=\237m\350t\201p\233t\015\031hold\001\031\354\031limit'\244r=\303ran\350\201h," /* d=a('hmget',p,'token','holder','lease','limit')\nlocal r=a('lrange',h, */
+    "\312-1\244m=\337h.m\374(\267ttl\240),1e15\244j=b((d[4]\231\317):\337\376" /* 0,-1)\nlocal m=math.min(a('pttl',c),1e15)\nlocal j=b((d[4]or ''):match */
+    "\203^\264+')\244c={}\nf\231\342\302#e,2 do\245h\274=e[i],e[i\336]\245k" /* ('^%d+'))\nlocal c={}\nfor i=1,#e,2 do\nlocal h,f=e[i],e[i+1]\nlocal k */
+    ",n,o,e,\342f:\337\376\203^(\032\032\032\264\315(%+?)%f[ %z]'\242k\232\214" /* ,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')\nif k then\nif  */
+    "b(n)>l\230b(n)<l+2e9\232c[#c\336]={b(n)-l\332\271(o)%2^16+2^16*(j\336),e,i" /* b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l,k,b(o)%2^16+2^16*(j+1),e,i */
+    ",h}\373\261\214h\263'sha\344'\355c\023]t\215\245n,e,\342(d[3]\231\317)" /* ,h}\nend\nelseif h~='shared' and not c[1]then\nlocal n,e,i=(d[3]or '') */
+    ":\337\376\203^(\032\264\315(%+?)$'\242n\263d\023]t\215 e,\342'\201\317 \300n=h\241" /* :match('^(%d+) (%d+)(%+?)$')\nif n~=d[1]then e,i='','' end\nlocal n=h== */
+    "d\025\nc\023]={m,n\230d\023]\271\010)%2^16,n\230e,i,h}\373\211tab\334.s\226t(" /* d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and e,i,h}\nend\nend\ntable.sort( */
+    "c\274\343\314i\275(a\271)\330a\023]>b\023]\231a\023]\241b\023]\223 a[6]<b[6]\200d\242\253" /* c,function(a,b)return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not  */
+    "c\023]t\215 c\023]={m\274\005,0\274\005\233\201\317}\300d={#r+2^32*#c}\nf\231n," /* c[1]then c[1]={m,false,0,false,'',''}end\nlocal d={#r+2^32*#c}\nfor n, */
+    "h \374 ipairs(c)do\245m\332,o,e,i,s=\343pack(h\244c=0\266k\232c" /* h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal c=0\nif k then\nc */
+    "=q(s)\223 3\2431\266b(e)\036\230b(e)<2^32\236c=c+8*e+4*#i \211\211f" /* =q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e+4*#i end\nend\nf */
+    "\231n,\212\374 ipairs({m\271(k),o,c,s})do\nd[#d\336]=f\373\211f\231n,g \374 ip" /* or n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\nfor n,g in ip */
+    "airs(r)do\245b=\375t\201p,g\244c,j=2,\337h.hu\350\245f,h,e=\331" /* airs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal f,h,e=(b */
+    "\243\317):\337\376\203^(\032\032\023-9]\264\264\264\264?\264?)%f[ %z]'\242\007c" /*  or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif e then\nc */
+    ",j=1\274*\021+h/\021+e\266b:f\360\203^\264+ \264+ \264+ S\264+%f[ %z]')t\215 c=5 \211" /* ,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ %z]')then c=5 end\n */
+    "\261\214\253b\232c,j=\312t\275\351b\001(\322sco\224\201t,g\0020\202\300a=0" /* elseif not b then\nc,j=0,tonumber(a('zscore',t,g)or 0)\nend\nlocal a=0 */
+    "\266j>l\236a=q(g)\223 2\2431 \211d[#d\336]=c\nd[#d\336]=a\nd[#d\336]=g\373" /* \nif j>l then a=q(g)and 2 or 1 end\nd[#d+1]=c\nd[#d+1]=a\nd[#d+1]=g\nend\n */
+    "\330\210" /* return d\n */
     ;
 
 static const uint8_t share[] =
-    "\220V=3\245Y\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local V=3\nlocal Y=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
-    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245T,ad=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal T,ad=D[1],D[2] */
-    "\245F,E,ae,J=(T\243\317):\337\376\203^(\032\032\032%S\315'\244U=" /* \nlocal F,E,ae,J=(T or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal U= */
-    "T\355F\266U\232F,E,ae,J=n,e+(o<0\230d\243\337h.m\374(o,1e12)),T" /* T and not F\nif U then\nF,E,ae,J=n,e+(o<0 and d or math.min(o,1e12)),T */
-    "\305\234y\373E\377\275\351b\001(E\0020\245B,v={},0\245q={}\245w={}\245" /* ,d..y\nend\nE=tonumber(E)or 0\nlocal B,v={},0\nlocal q={}\nlocal w={}\nlocal  */
-    "W\245ag\245am=n\03310)\263r\03310\202f\231i,Q \374(ad\243\317)" /* W\nlocal ag\nlocal am=n:sub(1,-10)~=r:sub(1,-10)\nfor i,Q in(ad or '') */
-    ":g\337\376\203(\032\264\315')do\nif\207\275\351b\001(i)>\007B[t\275\351b\001(i)]\377\275\351b" /* :gmatch('(%d+) (%d+)')do\nif tonumber(i)>e then\nB[tonumber(i)]=tonumb */
-    "\001(Q\202v=v+Q\373\300\370ah(O\332,i,R,J\202B[i]=(B[i]\2310)\336" /* er(Q)\nv=v+Q\nend\nend\nlocal function ah(O,k,i,R,J)\nB[i]=(B[i]or 0)+1 */
-    "\nv=v\336\nq[#q\336]=O\nq[#q\336]=k\362i\362R\362J\n\300\370" /* \nv=v+1\nq[#q+1]=O\nq[#q+1]=k..' '..i..' '..R..' '..J\nend\nlocal function  */
-    "ak(\242B[E]t\215\nB[E]=B[E]-1\nv=v-1\373\300\370X(k\244" /* ak()\nif B[E]then\nB[E]=B[E]-1\nv=v-1\nend\nend\nlocal function X(k)\nlocal  */
-    "an,C=\337h.f\224xp(k\244p=\337h.\323x(2^(C-5),1\202\330\337h.ceil((e+k" /* an,C=math.frexp(k)\nlocal p=math.max(2^(C-5),1)\nreturn math.ceil((e+k */
-    ")/p)*p\n\300\370Z(O\332,R,J,C,P\244p\377\275\351b\001(n\0020\nn" /* )/p)*p\nend\nlocal function Z(O,k,R,J,C,P)\nlocal p=tonumber(n)or 0\nn */
-    "\003>\377\275\351b\001(r)\223 p<2^53\225\203%.0f'):f\226\337(p\336\002r\266O\241f\236W=" /* =p>=tonumber(r)and p<2^53 and('%.0f'):format(p+1)or r\nif O==f then W= */
-    "n \211ah(O,n,X(k),R,J\202w[#w\336]={O,C,P,n\362e\362k}\n\300" /* n end\nah(O,n,X(k),R,J)\nw[#w+1]={O,C,P,n..' '..e..' '..k}\nend\nlocal  */
-    "\370af(S\244p,aa=0\274\005\nwhi\334#w<V do\245k=h\266p\036\236" /* function af(S)\nlocal p,aa=0,false\nwhile#w<V do\nlocal k=h\nif p>0 then  */
-    "k=\020,p\251\214S\225(\253k\243k\241S)t\215\266aa\243Y\036\230v>" /* k=a('lindex',j,p)end\nif S and(not k or k==S)then\nif aa or Y>0 and v> */
-    "=Y\236\330\211Z(S\305\341\201d\234y\202S=nil\np\003\336\352\214\253k\232" /* =Y then return end\nZ(S,d,'1',d..y)\nS=nil\np=p+1\nelseif not k then\n */
-    "\260\352\245P='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245" /* return\nelse\nlocal P='redisson_lock__channel'..j:sub(20)..':'..k\nlocal  */
-    "C=\267\250\265\031n\351\265\201P)\025\036\230'p\250l\313h'\266\253C\232\220S=\030" /* C=a('pubsub','numsub',P)[2]>0 and 'publish'\nif not C then\nlocal S=redis.pcall(' */
-    "p\250\265\031shardn\351\265\201P)\025\nC=S\230S\036\230'sp\250l\313h'\n\300ab" /* pubsub','shardnumsub',P)[2]\nC=S and S>0 and 'spublish'\nend\nlocal ab */
-    "=k\241K\225\207[4]\231\375\273\332\244ac,ai,S=(ab\243\317):\337\376\203^(\032" /* =k==K and t[4]or a('hget',c,k)\nlocal ac,ai,S=(ab or ''):match('^(%d+) ( */
-    "\032\023-9]\264\264\264\264?\264?)%f[ %z]'\244V\377\275\351b\001((ab\243\317):\337\376\203" /* %d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nlocal V=tonumber((ab or ''):match(' */
-    "^\264+ \264+ \264+ S(\264\315%f[ %z]')\242S\230ac*\021+ai/\021+S<=\007x(k" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]'))\nif S and ac*1000+ai/1000+S<=e then\nx(k */
-    "\202\261\214C\225(aa\243\253V\243V\036\230v>=V)t\215\266\253V\236ag\003 \211" /* )\nelseif C and(aa or not V or V>0 and v>=V)then\nif not V then ag=p end\n */
-    "\260\352\214C\232\220V\377\275\351b\001((\375t\252\332\002\317):\337\376\203^\264" /* return\nelseif C then\nlocal V=tonumber((a('hget',g,k)or ''):match('^%d */
-    "+ (\264\346')\0020\266V>\007x(k\202\261\nZ(k,S\2330\201S,C,P\202p\003\336\373" /* + (%d+) '))or 0\nif V>e then\nx(k)\nelse\nZ(k,S,'0',S,C,P)\np=p+1\nend\n */
-    "\261\214S\232p\003\336\352\214v\2410\232\260\352\245S,ac=\322s" /* elseif S then\np=p+1\nelseif v==0 then\nreturn\nelse\nlocal S,ac=a('zs */
-    "co\224\301\332\002'0\031s\022pe\314:\270k\245ai,ab=(\375\273,ac\002\317):\337\376" /* core',l,k)or '0','suspect:'..k\nlocal ai,ab=(a('hget',c,ac)or ''):match */
-    "\203(%S\347\264\315'\242ai\263S \226\207\275\351b\001(ab)>\007\311\273,ac,S\362" /* ('(%S+) (%d+)')\nif ai~=S or tonumber(ab)>e then\na('hset',c,ac,S..' '.. */
-    "e\202\3630\202ab=e\n\277ab+M<=e \226\207\275\351b\001(S)<=\007x(k\202\261\naa" /* e)\nu(0)\nab=e\nend\nif ab+M<=e or tonumber(S)<=e then\nx(k)\nelse\naa */
-    "\377rue\np\003\336\373\211\211\211\300S,ab=(\375\333limit'\002" /* =true\np=p+1\nend\nend\nend\nend\nend\nlocal S,ab=(a('hget',c,'limit')or  */
-    "\317):\337\376\203^(\032\264\315$'\244a\342S\230S\263ARGV\025\223\207\275\351b\001(ab)>" /* ''):match('^(%d+) (%d+)$')\nlocal ai=S and S~=ARGV[2]and tonumber(ab)> */
-    "e\225{2,t\275\351b\001(S),\327\245\370aa(i\242S\241ARGV\025t\215 \342\337h" /* e and{2,tonumber(S),e}\nlocal function aa(i)\nif S==ARGV[2]then i=math */
-    ".\323x(t\275\351b\001(ab),i\251\011limit\201ARGV\025\362i\202\300" /* .max(tonumber(ab),i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal  */
-    "\370\204(S\244D=\375t\204l\252\202f\231\342\302#D,2 do\245B=D[i\336" /* function al(S)\nlocal D=a('hgetall',g)\nfor i=1,#D,2 do\nlocal B=D[i+1 */
-    "]:\337\376\203^\264+ (\264\346'\242D[i]\263\212\223(S\243B\225\207\275\351b\001(B)<=e)t\215 " /* ]:match('^%d+ (%d+) ')\nif D[i]~=f and(S or B and tonumber(B)<=e)then  */
-    "\356\252,D[i]\251\211\300\370S(aj\244ab,ac={},0\n" /* a('hdel',g,D[i])end\nend\nend\nlocal function S(aj)\nlocal ab,ac={},0\n */
-    "f\231i,Q \374 pairs(B)do\266Q\036\232ab[#ab\336]=i\362Q\nac=\337h.\323x(a" /* for i,Q in pairs(B)do\nif Q>0 then\nab[#ab+1]=i..' '..Q\nac=math.max(a */
-    "c,i\202\211\300D=ac-e\245ac=#w\036\230o\263\006\230\237l\200\252)>" /* c,i)\nend\nend\nlocal D=ac-e\nlocal ac=#w>0 and o~=-2 and a('hlen',g)> */
-    "2*v\3366\nif#w\036\232\011t\015\201n\233hold\001\201w[#w]\023]\233\224\354d\201" /* 2*v+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1],'released', */
-    "s\233\354\201n\242am\243D>9999999\236\363D\251\214ac\236\204(\251\261" /* s,'lease',n)\nif am or D>9999999 then u(D)end\nif ac then al()end\nelse */
-    "\214aj\232\011\224\354d\201s\202\211q[#q\336]='sha\344'\nq[#q\336]\377" /* if aj then\na('hset',c,'released',s)\nend\nq[#q+1]='shared'\nq[#q+1]=t */
-    "ab\334.c\275cat(ab\233 '\242o\263\006\230D>o\236\340\252,D\251\311" /* able.concat(ab,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hse */
-    "t\252,\343pack(q)\242o\241\006\230\030p\310\252,D)\2631\232\206\276" /* t',g,unpack(q))\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del */
-    "\252\202\340\252,D\202\277D<o\236\340\252,D\251\214aj\236" /* ',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif aj then  */
-    "\356\252\274\251f\231an\332 \374 ipairs(w)do\245O,C,P,ab=\343pack(k\242" /* a('hdel',g,f)end\nfor an,k in ipairs(w)do\nlocal O,C,P,ab=unpack(k)\nif  */
-    "h\236x(O\251\214C\236a(C,P,ab\251\211I(D\202o=D\n\300\370" /* h then x(O)end\nif C then a(C,P,ab)end\nend\nI(D)\no=D\nend\nlocal function  */
-    "D(R,C\244\342X(d\242C\243i>=E\236J=d\234y \261 \342E \277H\236" /* D(R,C)\nlocal i=X(d)\nif C or i>=E then J=d..y else i=E end\nif H then  */
-    "x\010\251\214\253U\236ak(\251ah\010,F,i,R,J\202aa(i\242U\232S(\202" /* x(f)end\nif not U then ak()end\nah(f,F,i,R,J)\naa(i)\nif U then\nS()\n */
-    "q={}\n\277h\225(U\243C)t\215 af(\251S(\202\340\240,o\336728\222\304" /* q={}\nend\nif h and(U or C)then af()end\nS()\na('pexpire',c,o+172800000 */
+    "\220W=3\245aa\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e" /* local W=3\nlocal aa=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e */
+    "15\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245V,X=D\023],D\025" /* 15)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal V,X=D[1],D[2] */
+    "\245F,E,ad,J=(V\243\317):\337\376\203^(\032\032\032%S\315'\244U=" /* \nlocal F,E,ad,J=(V or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal U= */
+    "V\355F\355X\266U\232F,E,ad,J=n:\337\376\203^\264+$'\002'0\201e+(o" /* V and not F and not X\nif U then\nF,E,ad,J=n:match('^%d+$')or '0',e+(o */
+    "<0\230d\243\337h.m\374(o,1e9)),V:\337\376\203^\264+$'\002'1\201d\234y\n\300\370" /* <0 and d or math.min(o,1e9)),V:match('^%d+$')or '1',d..y\nend\nlocal function  */
+    "Q(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373E=Q(" /* Q(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\nE=Q( */
+    "E\0020\245w,v={},0\245q={}\245B={}\245Y\245af\245" /* E)or 0\nlocal w,v={},0\nlocal q={}\nlocal B={}\nlocal Y\nlocal af\nlocal  */
+    "\204=n\03310)\263r\03310\202f\231i,R \374(X\243\317):g\337\376\203(\032\264\315" /* al=n:sub(1,-10)~=r:sub(1,-10)\nfor i,R in(X or ''):gmatch('(%d+) (%d+) */
+    "')do\n\342Q(i\242i\232w[i]=(w[i]\2310)+R\nv=v+R\373\300\370" /* ')do\ni=Q(i)\nif i then\nw[i]=(w[i]or 0)+R\nv=v+R\nend\nend\nlocal function  */
+    "ag(O\332,i,S,J\202w[i]=(w[i]\2310)\336\nv=v\336\nq[#q\336]=O\nq[#q\336]=k\362i\362" /* ag(O,k,i,S,J)\nw[i]=(w[i]or 0)+1\nv=v+1\nq[#q+1]=O\nq[#q+1]=k..' '..i..' '.. */
+    "S\362J\n\300\370aj(\242w[E]t\215\nw[E]=w[E]-1\nv=v-1\373" /* S..' '..J\nend\nlocal function aj()\nif w[E]then\nw[E]=w[E]-1\nv=v-1\nend\n */
+    "\300\370Z(k\244am,C=\337h.f\224xp(k\244p=\337h.\323x(2" /* end\nlocal function Z(k)\nlocal am,C=math.frexp(k)\nlocal p=math.max(2 */
+    "^(C-5),1\202\330\337h.ceil((e+k)/p)*p\n\300\370ab(O\332,S,J" /* ^(C-5),1)\nreturn math.ceil((e+k)/p)*p\nend\nlocal function ab(O,k,S,J */
+    ",C,P\244p\377\275\351b\001(n\0020\nn\003>\377\275\351b\001(r)\223 p<2^53\225\203%.0f')" /* ,C,P)\nlocal p=tonumber(n)or 0\nn=p>=tonumber(r)and p<2^53 and('%.0f') */
+    ":f\226\337(p\336\002r\266O\241f\236Y=n \211ag(O,n,Z(k),S,J\202B[#B\336]={O,C" /* :format(p+1)or r\nif O==f then Y=n end\nag(O,n,Z(k),S,J)\nB[#B+1]={O,C */
+    ",P,n\362e\362k}\n\300\370ae(T\244p,ac=0\274\005\n" /* ,P,n..' '..e..' '..k}\nend\nlocal function ae(T)\nlocal p,ac=0,false\n */
+    "whi\334#B<W do\245k=h\266p\036\236k=\020,p\251\214T\225(\253" /* while#B<W do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif T and(not  */
+    "k\243k\241T)t\215\266ac\243aa\036\230v>=aa\236\330\211ab(T\305\341\201d\234" /* k or k==T)then\nif ac or aa>0 and v>=aa then return end\nab(T,d,'1',d.. */
+    "y\202T=nil\np\003\336\352\214\253k\232\260\352\245P='\345s\275_\213" /* y)\nT=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal P='redisson_lo */
+    "ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201P)\025\036\230" /* ck__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',P)[2]>0 and  */
+    "'p\250l\313h'\266\253C\232\220T=\030p\250\265\031shardn\351\265\201P" /* 'publish'\nif not C then\nlocal T=redis.pcall('pubsub','shardnumsub',P */
+    ")\025\nC=T\230T\036\230'sp\250l\313h'\n\300ah=k\241K\225\207[4]\231\375" /* )[2]\nC=T and T>0 and 'spublish'\nend\nlocal ah=k==K and t[4]or a('hge */
+    "\273\332\244ai,ak,T=(ah\243\317):\337\376\203^(\032\032\023-9]\264\264\264\264?\264" /* t',c,k)\nlocal ai,ak,T=(ah or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
+    "?)%f[ %z]'\244W\377\275\351b\001((ah\243\317):\337\376\203^\264+ \264+ \264+ S(\264\315%f[" /* ?)%f[ %z]')\nlocal W=tonumber((ah or ''):match('^%d+ %d+ %d+ S(%d+)%f[ */
+    " %z]')\242T\230ai*\021+ak/\021+T<=\007x(k\202\261\214C\225(ac\243" /*  %z]'))\nif T and ai*1000+ak/1000+T<=e then\nx(k)\nelseif C and(ac or  */
+    "\253W\243W\036\230v>=W)t\215\266\253W\236af\003 \211\260\352\214C\232" /* not W or W>0 and v>=W)then\nif not W then af=p end\nreturn\nelseif C then\n */
+    "\214Q((\375t\252\332\002\317):\337\376\203^\264+ (\264\346'))t\215\nx(k\202\261\nab(k," /* if Q((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse\nab(k, */
+    "T\2330\201T,C,P\202p\003\336\373\261\214T\232p\003\336\352\214v\2410\232\260" /* T,'0',T,C,P)\np=p+1\nend\nelseif T then\np=p+1\nelseif v==0 then\nreturn */
+    "\352\245T,ah=\322sco\224\301\332\002'0\031s\022pe\314:\270k\245ai,W=(\375" /* \nelse\nlocal T,ah=a('zscore',l,k)or '0','suspect:'..k\nlocal ai,W=(a('hge */
+    "\273,ah\002\317):\337\376\203(%S\347\264\315'\242ai\263T \226\207\275\351b\001(W)>\007\311" /* t',c,ah)or ''):match('(%S+) (%d+)')\nif ai~=T or tonumber(W)>e then\na('hse */
+    "\273,ah,T\362e\202\3630\202W=e\n\277W+M<=e \226\207\275\351b\001(T)<=\007" /* t',c,ah,T..' '..e)\nu(0)\nW=e\nend\nif W+M<=e or tonumber(T)<=e then\n */
+    "x(k\202\261\nac\377rue\np\003\336\373\211\211\211\300T,ac=(\375" /* x(k)\nelse\nac=true\np=p+1\nend\nend\nend\nend\nend\nlocal T,ac=(a('hge */
+    "\333limit'\002\317):\337\376\203^(\264\264?\264?\264?) (\264\315$'\244ah=T\230T\263" /* t',c,'limit')or ''):match('^(%d%d?%d?%d?) (%d+)$')\nlocal ah=T and T~= */
+    "ARGV\025\223 Q(ac)\223{2,t\275\351b\001(T),\327\245\370W(i\242T\241ARGV\025" /* ARGV[2]and Q(ac)and{2,tonumber(T),e}\nlocal function W(i)\nif T==ARGV[2] */
+    "t\215 \342\337h.\323x(Q(ac\002i,i\251\011limit\201ARGV\025\362i\202" /* then i=math.max(Q(ac)or i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\n */
+    "\300\370ak(T\244D=\375t\204l\252\202f\231\342\302#D,2 do\245" /* end\nlocal function ak(T)\nlocal D=a('hgetall',g)\nfor i=1,#D,2 do\nlocal  */
+    "w=D[i\336]:\337\376\203^\264+ (\264\346'\242D[i]\263\212\223(T\243w\355Q(w))t\215" /* w=D[i+1]:match('^%d+ (%d+) ')\nif D[i]~=f and(T or w and not Q(w))then */
+    " \356\252,D[i]\251\211\300\370Q(ai\244T,ac={},0\n" /*  a('hdel',g,D[i])end\nend\nend\nlocal function Q(ai)\nlocal T,ac={},0\n */
+    "f\231i,R \374 pairs(w)do\266R\036\232T[#T\336]=i\362R\nac=\337h.\323x(ac," /* for i,R in pairs(w)do\nif R>0 then\nT[#T+1]=i..' '..R\nac=math.max(ac, */
+    "i\202\211\300D=ac-e\245ac=#B\036\230o\263\006\230\237l\200\252)>2*" /* i)\nend\nend\nlocal D=ac-e\nlocal ac=#B>0 and o~=-2 and a('hlen',g)>2* */
+    "v\3366\nif#B\036\232\011t\015\201n\233hold\001\201B[#B]\023]\233\224\354d\201s" /* v+16\nif#B>0 then\na('hset',c,'token',n,'holder',B[#B][1],'released',s */
+    "\233\354\201n\242\204\243D>9999999\236\363D\251\261\214ai\230n\263\316\232" /* ,'lease',n)\nif al or D>9999999 then u(D)end\nelseif ai and n~='0' then\n */
+    "\011\224\354d\201s\202\211q[#q\336]='sha\344'\nq[#q\336]\377ab\334.c\275cat(" /* a('hset',c,'released',s)\nend\nq[#q+1]='shared'\nq[#q+1]=table.concat( */
+    "T\233 '\242o\263\006\230D>o\236\340\252,D\251\311t\252,\343pack(q" /* T,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(q */
+    ")\242o\241\006\230\030p\310\252,D)\2631\232\206\276\252\202\340" /* ))\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del',g)\na('pexpire */
+    "\252,D\202\277D<o\236\340\252,D\251\214ai\236\356\252\274\251" /* ',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif ai then a('hdel',g,f)end\n */
+    "\214ac\236ak(\251f\231am\332 \374 ipairs(B)do\245O,C,P,T=\343pack(k\242" /* if ac then ak()end\nfor am,k in ipairs(B)do\nlocal O,C,P,T=unpack(k)\nif  */
+    "h\236x(O\251\214C\236a(C,P,T\251\211I(D\202o=D\n\300\370" /* h then x(O)end\nif C then a(C,P,T)end\nend\nI(D)\no=D\nend\nlocal function  */
+    "D(S,C\244\342Z(d\242C\243i>=E\236J=d\234y \261 \342E \277H\236" /* D(S,C)\nlocal i=Z(d)\nif C or i>=E then J=d..y else i=E end\nif H then  */
+    "x\010\251\214\253U\236aj(\251ag\010,F,i,S,J\202W(i\242U\232Q(\202q" /* x(f)end\nif not U then aj()end\nag(f,F,i,S,J)\nW(i)\nif U then\nQ()\nq */
+    "={}\n\277h\225(U\243C)t\215 ae(\251Q(\202\340\240,o\336728\222\304" /* ={}\nend\nif h and(U or C)then ae()end\nQ()\na('pexpire',c,o+172800000 */
     "\202\326\302t\275\351b\001(F),\327\373" /* )\nreturn{1,tonumber(F),e}\nend\n */
     ;
 
@@ -363,41 +365,41 @@ static const uint8_t shared[] =
     "\220\370J(p\202f\231\342p,p+8 do\245k=\020,i\242\253k" /* local function J(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
     "\236\330f\005 \211if(\375\273\332\002\317):f\360\203^\264+ \264+ \264+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
     "\215 \330k \211\211\300k=d\241\316\245C=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
-    "O\377\275\351b\001(m\0020\245P\377\275\351b\001(F\0020\245R=T\230E>e\266\253" /* O=tonumber(m)or 0\nlocal P=tonumber(F)or 0\nlocal R=T and E>e\nif not  */
-    "k\230R\225(C\230F\241m\243\253C\230P>O\230P<2^53)t\215\n\330D(C\243" /* k and R and(C and F==m or not C and P>O and P<2^53)then\nreturn D(C or  */
-    "ae,ae\241\316\230C\202\261\214C\232\326-\302\013\352\214ai\355k\232" /* ae,ae=='0' and C)\nelseif C then\nreturn{-1,0,e}\nelseif ai and not k then\n */
-    "\330ai\n\300C=R\225(\253k\243m\241\317\243F\241m\242C\232s=F\n" /* return ai\nend\nlocal C=R and(not k or m=='' or F==m)\nif C then\ns=F\n */
-    "ak(\202q={f,F\234\3240 0 \254}\n\277O>b\355k\236n=\316\234m \277k" /* ak()\nq={f,F..' 0 0 0'}\nend\nif O>b and not k then n='0'..m end\nif k */
-    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243ad\243C\266D" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or ad or C\nif D */
-    "\236af(\253k\230f\251\220E\nif#w\036\243ad\230v\036\232\214W\236" /*  then af(not k and f)end\nlocal E\nif#w>0 or ad and v>0 then\nif W then  */
-    "aa(X(d)\251if#w\036\243C\236S(C\355W\251\261\214D\232\214o\263" /* aa(X(d))end\nif#w>0 or C then S(C and not W)end\nelseif D then\nif o~= */
-    "\006\232\340\252\341'\202o=1\n\204(true\202\211E=h\230N(\253k\230f" /* -2 then\na('pexpire',g,'1')\no=1\nal(true)\nend\nE=h and N(not k and f */
-    ",T\230f\242E\241true\355k\232q={}\nZ\010\305\341\201d\234y\202aa(X(d)\202" /* ,T and f)\nif E==true and not k then\nq={}\nZ(f,d,'1',d..y)\naa(X(d))\n */
-    "S(\202q,w={},{}\naf(\202if#w\036\236S(\251\261\214E\241'giv\200'\232o=\267" /* S()\nq,w={},{}\naf()\nif#w>0 then S()end\nelseif E=='given' then\no=a('p */
-    "ttl\252\202\261\266C\236\011\224\354d\201s\251\214o\263\006\236\206" /* ttl',g)\nelse\nif C then a('hset',c,'released',s)end\nif o~=-2 then a(' */
-    "\276\252\251\211\277k\232\214D\230v\2410\225(\253h\243J(0)\241f\005" /* del',g)end\nend\nend\nif k then\nif D and v==0 and(not h or J(0)==false */
-    ")t\215 \356\240\233limit'\251\326(C\243m\263\317\230s\241m)\223 1\243\312\013" /* )then a('hdel',c,'limit')end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e} */
-    "\n\277W\236\326\302t\275\351b\001(W),\327\277L\225(v\036\243\253D)t\215" /* \nend\nif W then return{1,tonumber(W),e}end\nif L and(v>0 or not D)then */
-    "\n\322sco\224\301\274\202\356\240\233w\015'\202\300k=o\266Y\036\230v>=" /* \na('zscore',l,f)\na('hdel',c,'woken')\nend\nlocal k=o\nif Y>0 and v>= */
-    "Y\232\220q=\337h.hu\350\nf\231i,Q \374 pairs(B)do\266Q\036\236q=\337h.m" /* Y then\nlocal q=math.huge\nfor i,Q in pairs(B)do\nif Q>0 then q=math.m */
-    "\374(q,i\251\211k=q-e\n\277G\241\316\236\326\312k,\327\300w=" /* in(q,i)end\nend\nk=q-e\nend\nif G=='0' then return{0,k,e}end\nlocal w= */
-    "ag\230J(ag)\241f\245\342\253H \226(t[4]\231\317)\3578)\263r\3578\242" /* ag and J(ag)==f\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1,8)\nif  */
-    "i\232\220q=H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020,\021)" /* i then\nlocal q=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j,1000) */
-    "\223 \021)\242q\232\220v=e+(q\336)*z\nif\207\275\351b\001(H)<v\236\322ad" /* and 1000))\nif q then\nlocal v=e+(q+1)*z\nif tonumber(H)<v then a('zad */
-    "d\301,v\274\251\261\n\322add\301\233XX\2010\274\244p=\206rp\022h\272\274\202\322" /* d',l,v,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\na('z */
-    "add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412096\222\222\254\202\340" /* add',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
-    "\301\3412096\222\222\254\202\211aa(e+G\202\311\273\274,A\023]\362A\025\362G\234" /* ',l,'1209600000')\nend\naa(e+G)\na('hset',c,f,A[1]..' '..A[2]..' '..G.. */
-    "\324S\270ARGV\025\242i\236\3630\251\214w\236k=G/25 \261\214h\230h\263f\236" /* ' S'..ARGV[2])\nif i then u(0)end\nif w then k=G/25 elseif h and h~=f then  */
-    "k=-1 \211\326\312k,\327\n" /* k=-1 end\nreturn{0,k,e}\n */
+    "O\377\275\351b\001(m\0020\245P\377\275\351b\001(F\0020\245S=V\230E>e\266\253" /* O=tonumber(m)or 0\nlocal P=tonumber(F)or 0\nlocal S=V and E>e\nif not  */
+    "k\230S\225(C\230F\241m\243\253C\230P>O\230P<2^53)t\215\n\330D(C\243" /* k and S and(C and F==m or not C and P>O and P<2^53)then\nreturn D(C or  */
+    "ad,ad\241\316\230C\202\261\214C\232\326-\302\013\352\214ah\355k\232" /* ad,ad=='0' and C)\nelseif C then\nreturn{-1,0,e}\nelseif ah and not k then\n */
+    "\330ah\n\300C=S\225(\253k\243m\241\317\243F\241m\242C\232s=F\n" /* return ah\nend\nlocal C=S and(not k or m=='' or F==m)\nif C then\ns=F\n */
+    "aj(\202q={f,F\234\3240 0 \254}\n\277O>b\355k\236n=\316\234m \277k" /* aj()\nq={f,F..' 0 0 0'}\nend\nif O>b and not k then n='0'..m end\nif k */
+    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243X\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or X or C\nif D then  */
+    "ae(\253k\230f\251\220E\nif#B\036\243X\230v\036\232\214Y\236W(Z(d" /* ae(not k and f)end\nlocal E\nif#B>0 or X and v>0 then\nif Y then W(Z(d */
+    ")\251if#B\036\243C\236Q(C\355Y\251\261\214D\232\214o\263\006\232" /* ))end\nif#B>0 or C then Q(C and not Y)end\nelseif D then\nif o~=-2 then\n */
+    "\340\252\341'\202o=1\nak(true\202\211E=h\230N(\253k\230f,V\230f\242" /* a('pexpire',g,'1')\no=1\nak(true)\nend\nE=h and N(not k and f,V and f)\nif  */
+    "E\241true\355k\232\214o\263\006\236o=\267ttl\252\251q={}\nab\010\305\341" /* E==true and not k then\nif o~=-2 then o=a('pttl',g)end\nq={}\nab(f,d,'1 */
+    "\201d\234y\202W(Z(d)\202Q(\202q,B={},{}\nae(\202if#B\036\236Q(\251\261\214E\241" /* ',d..y)\nW(Z(d))\nQ()\nq,B={},{}\nae()\nif#B>0 then Q()end\nelseif E== */
+    "'giv\200'\232o=\267ttl\252\202\261\266C\230n\263\316\236\011\224" /* 'given' then\no=a('pttl',g)\nelse\nif C and n~='0' then a('hset',c,'re */
+    "\354d\201s\251\214o\263\006\236\206\276\252\251\211\277k\232\214D\230" /* leased',s)end\nif o~=-2 then a('del',g)end\nend\nend\nif k then\nif D and  */
+    "v\2410\225(\253h\243J(0)\241f\005)t\215 \356\240\233limit'\251\326(C\243" /* v==0 and(not h or J(0)==false)then a('hdel',c,'limit')end\nreturn{(C or  */
+    "m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236\326\302t\275\351b\001(Y),\327" /* m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then return{1,tonumber(Y),e} */
+    "\277L\225(v\036\243\253D)t\215\n\322sco\224\301\274\202\356\240\233w\015'\202" /* end\nif L and(v>0 or not D)then\na('zscore',l,f)\na('hdel',c,'woken')\n */
+    "\300k=o\266aa\036\230v>=aa\232\220q=\337h.hu\350\nf\231i,R \374 " /* end\nlocal k=o\nif aa>0 and v>=aa then\nlocal q=math.huge\nfor i,R in  */
+    "pairs(w)do\266R\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277G\241\316" /* pairs(w)do\nif R>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif G=='0' */
+    "\236\326\312k,\327\300w=a\212\223 J(af)\241f\245\342\253H \226(t[4]" /*  then return{0,k,e}end\nlocal w=af and J(af)==f\nlocal i=not H or(t[4] */
+    "\231\317)\3578)\263r\3578\242i\232\220q=H\225(\303pos\272\274\233MA" /* or ''):sub(1,8)~=r:sub(1,8)\nif i then\nlocal q=H and(a('lpos',j,f,'MA */
+    "XLEN\201\021)\226(\020,\021)\223 \021)\242q\232\220v=e+(q\336)" /* XLEN',1000)or(a('lindex',j,1000)and 1000))\nif q then\nlocal v=e+(q+1) */
+    "*z\nif\207\275\351b\001(H)<v\236\322add\301,v\274\251\261\n\322add\301\233XX\2010\274" /* *z\nif tonumber(H)<v then a('zadd',l,v,f)end\nelse\na('zadd',l,'XX',0,f */
+    "\244p=\206rp\022h\272\274\202\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340" /* )\nlocal p=a('rpush',j,f)\na('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire */
+    "\272\3412096\222\222\254\202\340\301\3412096\222\222\254\202\211W(e+G\202\311\273" /* ',j,'1209600000')\na('pexpire',l,'1209600000')\nend\nW(e+G)\na('hset',c */
+    "\274,A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\3630\251\214w\236" /* ,f,A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u(0)end\nif w then  */
+    "k=G/25 \261\214h\230h\263f\236k=-1 \211\326\312k,\327\n" /* k=G/25 elseif h and h~=f then k=-1 end\nreturn{0,k,e}\n */
     ;
 
 static const uint8_t downgrade[] =
-    "\214F\230E>e\225\207\275\351b\001(F)>t\275\351b\001(m)t\215 \330D(ae\251\220\342" /* if F and E>e and tonumber(F)>tonumber(m)then return D(ae)end\nlocal i= */
-    "f:g\265\203\264+$\201G\3212)\244V=o\263\006\355ad\225(n\241m\243\375\333" /* f:gsub('%d+$',G:sub(2))\nlocal V=o~=-2 and not ad and(n==m or a('hget',c,' */
-    "hold\001')\241f\202V=V\230\375t\252,i\242\253V\236\326-\302\013\277" /* holder')==f)\nV=V and a('hget',g,i)\nif not V then return{-1,0,e}end\nif  */
-    "ai\236\330ai \211s=m\nq={i,m\234\3240 0 \254}\nZ\010\305\341\201d\234y\202aa(X(d" /* ai then return ai end\ns=m\nq={i,m..' 0 0 0'}\nZ(f,d,'1',d..y)\naa(X(d */
-    ")\202S(\202\356\252,i\202w,q={},{}\naf(\202if#w\036\236S(\251\326\302" /* ))\nS()\na('hdel',g,i)\nw,q={},{}\naf()\nif#w>0 then S()end\nreturn{1, */
-    "t\275\351b\001(W),\327\n" /* tonumber(W),e}\n */
+    "\214\253U\230E>e\225\207\275\351b\001(F)>t\275\351b\001(m)t\215 \330D(ad\251\220" /* if not U and E>e and tonumber(F)>tonumber(m)then return D(ad)end\nlocal  */
+    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355X\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not X and(n==m or a('hget',c,' */
+    "hold\001')\241f\202k=k\230\375t\252,i\242\253k\236\326-\302\013\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
+    "ah\236\330ah \211s=m\nq={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202W(Z(d" /* ah then return ah end\ns=m\nq={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nW(Z(d */
+    ")\202Q(\202\356\252,i\202B,q={},{}\nae(\202if#B\036\236Q(\251\326\302" /* ))\nQ()\na('hdel',g,i)\nB,q={},{}\nae()\nif#B>0 then Q()end\nreturn{1, */
+    "t\275\351b\001(Y),\327\n" /* tonumber(Y),e}\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -408,13 +410,13 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4323, "530aad69d0bb0da7cb033cfae626ace8fc21130d"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3878, "b50307ff3580073da7867e025a45860b9d8c6bc7"};
+    {common, break_before, hand_over, break_after}, 3917, "4f07539baadbe770749d3a45801d0d01188aebd2"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 7962, "a92e5ae31c87a46906dc6fc6398068de60d09621"};
+    {common, hand_over, share, shared}, 8077, "99d865a67f9fe04946d0e2e977ef72adc9acd4a1"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6390, "a8314940f80c9bfd7c3e5b39f5c463813b14315f"};
+    {common, hand_over, share, downgrade}, 6468, "5a0cda28d87d45abf9c8eca1a252fb1f3521630f"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1639, "93b0889e94b171956e130343dc430d1c268e9ab0"};
+    {inspect, nothing, nothing, nothing}, 1654, "ac79af3c6c051137ccbdce1bd68d6660d9bae6e0"};

@@ -28,7 +28,8 @@ local named, counts, latest = {}, {}, 0
 for at = 1, #hold, 2 do
   local holder, of, ends = hold[at], hold[at + 1]:match('^(%d+) (%d+) ')
   local mine = of or holder == newest and last
-  if holder == 'shared' or ends and tonumber(ends) <= now then -- the count, or no hold any more
+  if holder == 'shared' or ends and (tonumber(ends) <= now or tonumber(ends) >= now + 2e9) then
+    -- the count, or no hold any more
   elseif (id == '*' or id == holder) and (token == '' or token == mine) and (all or not named[1]) then
     named[#named + 1] = holder
     named[holder] = mine
@@ -55,7 +56,8 @@ if named[1] and latest > now and latest < math.huge then -- the others go on
   end
   call('hset', lock, named[1], '0 0 0 0', 'shared', table.concat(words, ' '))
   call('hdel', lock, named[1])
-  if now + call('pttl', lock) > latest then call('pexpire', lock, latest - now) end
+  local left = call('pttl', lock)
+  if left < 0 or now + left > latest then call('pexpire', lock, latest - now) end
   local how, channel = listens(head or '')
   if how then call(how, channel, '0') end
   return {1, 0, now}

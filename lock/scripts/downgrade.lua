@@ -16,7 +16,7 @@
 -- include hand_over.lua
 -- include share.lua
 
-if of and till > now and tonumber(of) > tonumber(token) then return go_on(count) end
+if not alone and till > now and tonumber(of) > tonumber(token) then return go_on(count) end
 local from = id:gsub('%d+$', mode:sub(2))
 -- Or a token that was written for id, by a request that was stopped before it did more.
 local has = ttl ~= -2 and not shared and (last == token or call('hget', meta, 'holder') == id)

@@ -42,7 +42,7 @@ for at = 1, #hold, 2 do
   local holder, value = hold[at], hold[at + 1]
   local token, ends, count, lease, renews = value:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')
   if token then -- see share.lua
-    if number(ends) > now then
+    if number(ends) > now and number(ends) < now + 2e9 then
       holders[#holders + 1] = {number(ends) - now, token, number(count) % 2 ^ 16 + 2 ^ 16 * (limit + 1), lease, renews, holder}
     end
   elseif holder ~= 'shared' and not holders[1] then

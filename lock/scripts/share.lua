@@ -30,11 +30,17 @@ local ttl = math.min(call('pttl', lock), 1e15)
 local fields = ttl ~= -2 and call('hmget', lock, id, 'shared') or {}
 local own, shared = fields[1], fields[2]
 local of, till, count, words = (own or ''):match('^(%d+) (%d+) (%d+) (%S+)')
-local alone = own and not of -- handed over by a script that knows no shares, or held by such a client
+local alone = own and not of and not shared -- handed over by a script that knows no shares, or held by such a client
 if alone then
-  of, till, count, words = last, now + (ttl < 0 and lease or math.min(ttl, 1e12)), own, lease .. renews
+  of, till, count, words = last:match('^%d+$') or '0', now + (ttl < 0 and lease or math.min(ttl, 1e9)), own:match('^%d+$') or '1', lease .. renews
 end
-till = tonumber(till) or 0
+
+-- A time, if it is to come. One that nobody of this format can mean is none: Redis might refuse it.
+local function coming(text)
+  local at = tonumber(text) or 0
+  return at > now and at < now + 2e9 and at
+end
+till = coming(till) or 0
 
 local ends, held = {}, 0 -- how many leases end when; how many hold
 local changes = {} -- fields of the lock hash, to be written together
@@ -44,8 +50,9 @@ local stopped -- the place of who wants the lock alone, or is not known, and lis
 local stale = last:sub(1, -10) ~= micros:sub(1, -10)
 
 for at, holders in (shared or ''):gmatch('(%d+) (%d+)') do
-  if tonumber(at) > now then
-    ends[tonumber(at)] = tonumber(holders)
+  at = coming(at)
+  if at then
+    ends[at] = (ends[at] or 0) + holders
     held = held + holders
   end
 end
@@ -110,8 +117,7 @@ local function let_in(caller)
         if not room then stopped = place end
         return -- who wants it alone stops all behind; so does who may still come
       elseif listens then
-        local has = tonumber((call('hget', lock, waiter) or ''):match('^%d+ (%d+) ')) or 0
-        if has > now then -- a script that was stopped has left it in the queue
+        if coming((call('hget', lock, waiter) or ''):match('^%d+ (%d+) ')) then -- a script that was stopped has left it in the queue
           forget(waiter)
         else
           enter(waiter, patience, '0', patience, listens, channel)
@@ -142,10 +148,10 @@ local function let_in(caller)
 end
 
 -- All who share name the same limit, until the last of them has ended or is dead.
-local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d+) (%d+)$')
-local refused = named and named ~= ARGV[2] and tonumber(expiry) > now and {2, tonumber(named), now}
+local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d%d?%d?%d?) (%d+)$')
+local refused = named and named ~= ARGV[2] and coming(expiry) and {2, tonumber(named), now}
 local function name_limit(at)
-  if named == ARGV[2] then at = math.max(tonumber(expiry), at) end
+  if named == ARGV[2] then at = math.max(coming(expiry) or at, at) end
   call('hset', meta, 'limit', ARGV[2] .. ' ' .. at)
 end
 
@@ -154,7 +160,7 @@ local function clean(all)
   local fields = call('hgetall', lock)
   for at = 1, #fields, 2 do
     local ends = fields[at + 1]:match('^%d+ (%d+) ')
-    if fields[at] ~= id and (all or ends and tonumber(ends) <= now) then call('hdel', lock, fields[at]) end
+    if fields[at] ~= id and (all or ends and not coming(ends)) then call('hdel', lock, fields[at]) end
   end
 end
 
@@ -173,8 +179,7 @@ local function write(gone)
   if #entered > 0 then
     call('hset', meta, 'token', last, 'holder', entered[#entered][1], 'released', released, 'lease', last)
     if stale or rest > 9999999 then prolong(rest) end
-    if crowded then clean() end
-  elseif gone then
+  elseif gone and last ~= '0' then
     call('hset', meta, 'released', released)
   end
   changes[#changes + 1] = 'shared'
@@ -187,6 +192,7 @@ local function write(gone)
   end
   if rest < ttl then call('pexpire', lock, rest) end
   if gone then call('hdel', lock, id) end
+  if crowded then clean() end -- last, as it may take all fields that were there before
   for _, waiter in ipairs(entered) do
     local owner, listens, channel, message = unpack(waiter)
     if head then forget(owner) end

@@ -57,6 +57,7 @@ elseif open then
   end
   given = head and hand_over(not ending and id, own and id)
   if given == true and not ending then
+    if ttl ~= -2 then ttl = call('pttl', lock) end -- it may have had no field but those
     changes = {}
     enter(id, lease, '1', lease .. renews)
     name_limit(end_of(lease))
@@ -67,7 +68,7 @@ elseif open then
   elseif given == 'given' then
     ttl = call('pttl', lock)
   else
-    if held_before then call('hset', meta, 'released', released) end
+    if held_before and last ~= '0' then call('hset', meta, 'released', released) end
     if ttl ~= -2 then call('del', lock) end
   end
 end

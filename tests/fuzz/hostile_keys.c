@@ -13,6 +13,8 @@
  *   - an id that a script has put into the queue has a score;
  *   - held means held: the lock has the id with the count asked for; a new hold has a larger token
  *     than the last one;
+ *   - a script that shares lets nobody in beside one who has the lock alone, nor more than may, by
+ *     the table of those who share;
  *   - an inspection changes nothing, and can be read.
  *
  * Arguments: name of a test; a failure prints the seed. HOSTILE_SEED and HOSTILE_ROUNDS in the
@@ -29,12 +31,16 @@
 
 #include "texts.h"
 
-/* What a request asks for: the first two are one script. */
+/* What a request asks for: the first two are one script, and so are the next but two. */
 enum {
   FAIRLOCK_SCRIPT_ACQUIRE,
   FAIRLOCK_SCRIPT_RELEASE,
   FAIRLOCK_SCRIPT_BREAK,
-  FAIRLOCK_SCRIPT_INSPECT
+  FAIRLOCK_SCRIPT_INSPECT,
+  SCRIPT_SHARE,
+  SCRIPT_UNSHARE,
+  SCRIPT_DOWNGRADE,
+  SCRIPT_COUNT
 };
 
 #define NAME    "k"
@@ -43,7 +49,7 @@ enum {
 #define OURS    "fairlock:{" NAME "}"
 #define CHANNEL "redisson_lock__channel:{" NAME "}:"
 
-enum { ROUNDS = 4000, REQUESTS = 8, SLOW_MS = 5000, WRONG = 6 };
+enum { ROUNDS = 4000, REQUESTS = 8, SLOW_MS = 5000, WRONG = 6, LIMIT = 3 };
 enum { LOCK, QUEUES, SCORES, NOTES };
 
 static const char *const keys[] = {NAME, QUEUE, TIMEOUT, OURS};
@@ -56,11 +62,26 @@ static const char audit_script[] =
     "end\n"
     "local digest = ''\n"
     "local reply = {}\n"
-    "for i = 1, 4 do digest = digest .. redis.sha1hex(redis.call('dump', KEYS[i]) or '') end\n"
+    "local function contents(key)\n"
+    "  local fields, pairs = try('hgetall', key), {}\n"
+    "  if not fields then return redis.call('dump', key) or '' end\n"
+    "  for i = 1, #fields, 2 do pairs[#pairs + 1] = #fields[i] .. ' ' .. fields[i] .. fields[i + "
+    "1] end\n"
+    "  table.sort(pairs)\n" /* a large hash has no order of its own */
+    "  return table.concat(pairs, '\\n')\n"
+    "end\n"
+    "for i = 1, 4 do digest = digest .. redis.sha1hex(contents(KEYS[i])) end\n"
     "for i = 1, 4 do reply[i] = redis.call('type', KEYS[i]).ok end\n"
     "reply[5] = redis.call('pttl', KEYS[1])\n"
     "reply[6] = redis.call('pttl', KEYS[4])\n"
+    "local t = redis.call('time')\n"
+    "local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+    "local function live(ends) return tonumber(ends) > now and tonumber(ends) < 1e14 end\n"
     "local count = try('hget', KEYS[1], id)\n"
+    "local token, ends, holds = (count or ''):match('^(%d+) (%d+) (%d+) %S')\n"
+    "reply[14] = token or ''\n"
+    "if token then count = live(ends) and holds\n"
+    "elseif try('hget', KEYS[1], 'shared') then count = false end\n"
     "reply[7] = count and '=' .. count or ''\n"
     "reply[8] = try('hget', KEYS[4], 'token') or ''\n"
     "reply[9] = try('zscore', KEYS[3], id) or ''\n"
@@ -68,6 +89,19 @@ static const char audit_script[] =
     "reply[11] = try('hget', KEYS[4], id) or ''\n"
     "reply[12] = try('hlen', KEYS[4]) or 0\n"
     "reply[13] = digest\n"
+    "reply[18] = (try('llen', KEYS[2]) or 0) > 0 and 1 or 0\n"
+    "local hold = try('hgetall', KEYS[1]) or {}\n"
+    "reply[15], reply[16], reply[17] = 0, 0, 0\n"
+    "for at = 1, #hold, 2 do\n"
+    "  if hold[at] == 'shared' then\n"
+    "    reply[16] = 1\n"
+    "    for ends, holders in hold[at + 1]:gmatch('(%d+) (%d+)') do\n"
+    "      if live(ends) then reply[17] = reply[17] + math.min(holders, 1e6) end\n"
+    "    end\n"
+    "  elseif hold[at] ~= id then\n"
+    "    reply[15] = reply[15] + 1\n"
+    "  end\n"
+    "end\n"
     "return reply\n";
 
 struct audit {
@@ -77,12 +111,18 @@ struct audit {
   char token[32], score[40], alive[32];
   bool queued;
   int64_t notes;
+  char own[32];    /* the token of its share */
+  int64_t others;  /* fields of the lock hash, but those of the id and of the table */
+  bool waiters;    /* somebody is in the queue */
+  bool shared;     /* there is a table */
+  int64_t sharers; /* by it */
   char digest[4 * 40 + 1];
 };
 
 static uint64_t state;
 static struct raw listener;
-static char sha[4][41], audit_sha[41];
+static char sha[SCRIPT_COUNT][41], audit_sha[41];
+static bool sharing; /* what stands in a lock that is shared, too, and its scripts */
 
 static uint32_t below(uint32_t limit)
 {
@@ -166,6 +206,47 @@ static void fill_lock(void)
   if (below(4) != 0) (void)raw_run(&redis, "PEXPIRE %s %s", NAME, PICK(leases));
 }
 
+/* A number, or a time some seconds from now. */
+static const char *number_or_time(void)
+{
+  static char text[32];
+  if (below(2)) return PICK(numbers);
+  (void)snprintf(text, sizeof text, "%s", near_time());
+  text[strcspn(text, " ")] = 0;
+  return text;
+}
+
+/* The field of one who shares, and the table of all; now and then true, and seldom very long. */
+static void fill_shares(void)
+{
+  static const char repeat[] =
+      "redis.call('hset', KEYS[1], ARGV[1], string.rep(ARGV[2], tonumber(ARGV[3])))";
+  unsigned holders = below(4);
+  for (unsigned i = 0; i < holders; i++) {
+    (void)raw_run(&redis, "HSET %s %s %s", NAME, PICK(ids), below(4) ? "" : PICK(numbers));
+    (void)raw_run(&redis, "EVAL %s 1 %s %s %s %d", repeat, NAME, PICK(ids), PICK(numbers),
+                  below(20) ? 1 : 20000);
+  }
+  for (unsigned i = 0; i < holders; i++) {
+    char value[128];
+    int used = snprintf(value, sizeof value, "%s", PICK(numbers));
+    used += snprintf(value + used, sizeof value - (size_t)used, " %s", number_or_time());
+    used += snprintf(value + used, sizeof value - (size_t)used, " %s", PICK(numbers));
+    (void)snprintf(value + used, sizeof value - (size_t)used, " %s%s", PICK(numbers),
+                   below(2) ? "+" : "");
+    (void)raw_run(&redis, "HSET %s %s %s", NAME, PICK(ids), value);
+  }
+  unsigned pairs = below(4);
+  char table[256] = "";
+  size_t size = 0;
+  for (unsigned i = 0; i < pairs; i++) {
+    size += (size_t)snprintf(table + size, sizeof table - size, "%s ", number_or_time());
+    size +=
+        (size_t)snprintf(table + size, sizeof table - size, "%s ", below(2) ? "1" : PICK(numbers));
+  }
+  (void)raw_run(&redis, "EVAL %s 1 %s shared %s %d", repeat, NAME, table, below(20) ? 1 : 3000);
+}
+
 static void fill_queue(void)
 {
   unsigned waiters = 1 + below(6);
@@ -184,6 +265,18 @@ static void fill_notes(void)
     const char *field = below(2) ? PICK(fields) : PICK(ids);
     (void)raw_run(&redis, "HSET %s %s %s", OURS, field, below(2) ? near_time() : PICK(numbers));
   }
+  for (unsigned i = 0; sharing && i < notes; i++) {
+    char note[96];
+    static const char *const marks[] = {" S", " S0", " S3", " S-1", " S99999999999999999999", " T"};
+    (void)snprintf(note, sizeof note, "%s%s", near_time(), PICK(marks));
+    (void)raw_run(&redis, "HSET %s %s %s", OURS, PICK(ids), note);
+  }
+  if (sharing && below(2)) {
+    char note[96];
+    int used = snprintf(note, sizeof note, "%s ", below(2) ? "3" : PICK(numbers));
+    (void)snprintf(note + used, sizeof note - (size_t)used, "%s", number_or_time());
+    (void)raw_run(&redis, "HSET %s limit %s", OURS, note);
+  }
   if (below(2)) (void)raw_run(&redis, "PEXPIRE %s %d", OURS, 60000 + (int)below(100000));
 }
 
@@ -191,6 +284,7 @@ static void fill_keys(void)
 {
   (void)raw_run(&redis, "DEL %s %s %s %s", NAME, QUEUE, TIMEOUT, OURS);
   if (below(2)) fill_lock();
+  if (sharing && below(2)) fill_shares();
   if (below(3) != 0) fill_queue();
   if (below(2)) (void)raw_run(&redis, "ZADD %s %s %s", TIMEOUT, PICK(scores), PICK(ids));
   if (below(3) != 0) fill_notes();
@@ -210,7 +304,7 @@ static void load(const char *text, size_t size, char name[41])
 
 static void load_script(const struct fairlock_script *script, char name[41])
 {
-  static char text[1 << 13];
+  static char text[1 << 14];
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text, 0);
   fairlock_script_unpack(&writer, script);
@@ -223,6 +317,9 @@ static void load_scripts(void)
     load_script(&fairlock_lock_script, sha[i]);
   load_script(&fairlock_break_script, sha[FAIRLOCK_SCRIPT_BREAK]);
   load_script(&fairlock_inspect_script, sha[FAIRLOCK_SCRIPT_INSPECT]);
+  for (int i = SCRIPT_SHARE; i <= SCRIPT_UNSHARE; i++)
+    load_script(&fairlock_shared_script, sha[i]);
+  load_script(&fairlock_downgrade_script, sha[SCRIPT_DOWNGRADE]);
   load(audit_script, sizeof audit_script - 1, audit_sha);
 }
 
@@ -240,7 +337,7 @@ static void look(struct audit *audit, const char *id)
 {
   memset(audit, 0, sizeof *audit);
   CHECK(raw_run(&redis, "EVALSHA %s 4 %s %s %s %s %s", audit_sha, NAME, QUEUE, TIMEOUT, OURS, id));
-  CHECK_EQUAL(redis.count, 14);
+  CHECK_EQUAL(redis.count, 19);
   for (size_t i = 0; i < 4; i++)
     text_at(audit->type[i], sizeof audit->type[i], i + 1);
   audit->ttl = number_at(5);
@@ -252,6 +349,11 @@ static void look(struct audit *audit, const char *id)
   text_at(audit->alive, sizeof audit->alive, 11);
   audit->notes = number_at(12);
   text_at(audit->digest, sizeof audit->digest, 13);
+  text_at(audit->own, sizeof audit->own, 14);
+  audit->others = number_at(15);
+  audit->shared = number_at(16) == 1;
+  audit->sharers = number_at(17);
+  audit->waiters = number_at(18) == 1;
 }
 
 static bool same(const struct audit *a, const struct audit *b, size_t key)
@@ -320,6 +422,23 @@ static bool check_acquired(const struct request *request, int64_t value, const s
   return good;
 }
 
+/* One that shares holds, perhaps since before. */
+static bool check_shares(const struct request *request, int64_t value, const struct audit *before,
+                         const struct audit *after)
+{
+  bool good = CHECK(after->shared && after->ttl > 0);
+  good &= CHECK(strtod(after->own, NULL) == (double)value);
+  if (before->count[0] != 0 && strcmp(after->own, before->own) == 0) return good;
+  if (before->count[0] != 0 && before->own[0] == 0) return good; /* it had the lock alone */
+  good &= CHECK(request->mode >= 0 || request->script == SCRIPT_DOWNGRADE);
+  good &= CHECK((double)value > token_of(before->token));
+  bool alone = !before->shared && before->others > 0; /* somebody has it */
+  good &= CHECK(!alone || request->script == SCRIPT_DOWNGRADE);
+  /* who waits may name another limit */
+  if (!before->waiters && request->script == SCRIPT_SHARE) good &= CHECK(after->sharers <= LIMIT);
+  return good;
+}
+
 static bool check_waiting(const struct request *request, const struct audit *before,
                           const struct audit *after)
 {
@@ -339,9 +458,13 @@ static bool check_waiting(const struct request *request, const struct audit *bef
 static bool check_answer(const struct request *request, const struct audit *before,
                          const struct audit *after, int64_t answer, int64_t value)
 {
-  if (request->script == FAIRLOCK_SCRIPT_ACQUIRE) {
+  if (request->script == FAIRLOCK_SCRIPT_ACQUIRE || request->script >= SCRIPT_SHARE) {
+    bool shares = request->script >= SCRIPT_SHARE;
+    if (request->script == SCRIPT_UNSHARE) return CHECK(answer == 1 || answer == 0);
+    if (answer == 1 && shares) return check_shares(request, value, before, after);
     if (answer == 1) return check_acquired(request, value, before, after);
     if (answer == 0) return check_waiting(request, before, after);
+    if (shares && answer == 2) return CHECK(value >= 0 && value <= 9999 && value != LIMIT);
     return CHECK(answer == -1 || answer == -2);
   }
   bool good = CHECK(answer == 1 || answer == 0);
@@ -351,17 +474,27 @@ static bool check_answer(const struct request *request, const struct audit *befo
   return good;
 }
 
-/* What comes before the holder: numbers that a client takes, but for a count that nobody can mean. */
-static bool check_inspection(void)
+/* What comes before a holder: numbers that a client takes, but for a count that nobody can mean. */
+static bool check_holder(size_t first)
 {
-  bool good = CHECK(redis.count > 6);
-  for (size_t i = 1; good && i < 6; i++) {
+  bool good = true;
+  for (size_t i = first; good && i < first + 4; i++) {
     const struct raw_element *number = &redis.element[i];
     good = CHECK(number->type == RESP_INTEGER);
-    if (i == 4) continue;
-    good = good && CHECK(number->integer >= (i == 1 ? -2 : 0)) &&
+    if (i == first + 2) continue;
+    good = good && CHECK(number->integer >= (i == first ? -2 : 0)) &&
            CHECK(number->integer <= (int64_t)1 << 53);
   }
+  return good;
+}
+
+static bool check_inspection(void)
+{
+  size_t holders = (size_t)(number_at(1) >> 32);
+  size_t waiters = (size_t)(number_at(1) & UINT32_MAX);
+  bool good = CHECK(holders > 0) && CHECK_EQUAL(redis.count, 2 + 5 * holders + 3 * waiters);
+  for (size_t i = 0; good && i < holders; i++)
+    good = check_holder(2 + 5 * i);
   return good;
 }
 
@@ -375,15 +508,42 @@ static void send_request(const struct request *request)
     (void)snprintf(argument, sizeof argument, "%s 9000000000000 %d %d%s%s", request->id,
                    request->mode, request->lease, request->token[0] != 0 ? " " : "",
                    request->token);
-    raw_send(&redis, "EVALSHA %s 4 %s %s %s %s %s", name, NAME, QUEUE, TIMEOUT, OURS, argument);
+    raw_send(&redis, "EVALSHA %s 4 %s %s %s %s %s %d", name, NAME, QUEUE, TIMEOUT, OURS, argument,
+             LIMIT);
   }
 }
 
+/* Of one that shares: what it asks for, and the token that it may know. */
+static struct request choose_shared(void)
+{
+  static const char *const own[] = {"c:1", "c:2", "c:3"};
+  static const int modes[] = {-3, -2, -1, -1, 0, 0, 5000, 5000};
+  static char token[32];
+  struct audit audit;
+  struct request request = {SCRIPT_SHARE + (int)below(5) / 2, PICK(own), 0, 0, ""};
+  look(&audit, request.id);
+  bool number = audit.own[0] != 0 && strlen(audit.own) < 20;
+  (void)snprintf(token, sizeof token, "%s", number ? audit.own : "");
+  if (below(3) != 0) request.token = token;
+  if (request.script == SCRIPT_UNSHARE) return request;
+  request.lease = 1000 + (int)below(30000);
+  if (request.script == SCRIPT_SHARE) request.mode = modes[below(8)];
+  if (request.script == SCRIPT_DOWNGRADE) { /* from one of the same client */
+    request.mode = -1 - ((int)(request.id[2] - '1') + 1 + (int)below(2)) % 3;
+    (void)snprintf(token, sizeof token, "%.0f", token_of(audit.token));
+    request.token = token;
+  }
+  return request;
+}
+
+/* Those that want the lock alone never shared it: their ids are others. */
 static struct request choose_request(void)
 {
   static const char *const own[] = {"c:1", "c:2", "c:3"};
   static char token[32];
+  if (sharing && below(3) != 0) return choose_shared();
   struct request request = {(int)below(8) / 2, PICK(own), 0, 0, ""};
+  if (sharing && request.script < FAIRLOCK_SCRIPT_BREAK) request.id = "x:1";
   struct audit audit;
   look(&audit, request.id);
   (void)snprintf(token, sizeof token, "%s",
@@ -428,6 +588,8 @@ static bool run_request(const struct request *request, unsigned *answers, unsign
   good &= check_harmless(&before, &after);
   if (failed) {
     ++*errors;
+    /* nonsense in what is shared is passed over, or it might be an error for as long as it stands */
+    if (request->script >= SCRIPT_SHARE) good &= CHECK(strncmp(error, "WRONGTYPE", 9) == 0);
     return good & check_error(error, &before, &after);
   }
   ++*answers;
@@ -435,7 +597,6 @@ static bool run_request(const struct request *request, unsigned *answers, unsign
     good &= CHECK_EQUAL(count, 4);
     return good && check_answer(request, &before, &after, answer, value);
   }
-  good &= CHECK(count >= 7 && (count - 7) % 3 == 0);
   for (size_t i = 0; i < 4; i++)
     good &= CHECK(same(&before, &after, i));
   return good;
@@ -458,7 +619,7 @@ static uint64_t environment(const char *name, uint64_t otherwise)
   return text != NULL ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static void test_any_contents(void)
+static void try_contents(void)
 {
   uint64_t first = environment("HOSTILE_SEED", 1);
   uint64_t rounds = environment("HOSTILE_ROUNDS", ROUNDS);
@@ -484,6 +645,18 @@ static void test_any_contents(void)
   CHECK(answers > 0 && errors > 0);
 }
 
+static void test_any_contents(void)
+{
+  sharing = false;
+  try_contents();
+}
+
+static void test_any_shares(void)
+{
+  sharing = true;
+  try_contents();
+}
+
 /*
  * Each script meets each wrong type of each key, with and without a hold and a queue in the other
  * keys.
@@ -497,7 +670,12 @@ static void test_wrong_types(void)
                                             {FAIRLOCK_SCRIPT_BREAK, "*", -1, 0, ""},
                                             {FAIRLOCK_SCRIPT_BREAK, "c:1", -1, 0, "5"},
                                             {FAIRLOCK_SCRIPT_BREAK, "*", -2, 0, ""},
-                                            {FAIRLOCK_SCRIPT_INSPECT, "c:1", 0, 0, ""}};
+                                            {FAIRLOCK_SCRIPT_INSPECT, "c:1", 0, 0, ""},
+                                            {SCRIPT_SHARE, "c:1", 5000, 1000, ""},
+                                            {SCRIPT_SHARE, "c:1", -2, 1000, "5"},
+                                            {SCRIPT_UNSHARE, "c:1", 0, 0, "5"},
+                                            {SCRIPT_UNSHARE, "c:1", 0, 0, ""},
+                                            {SCRIPT_DOWNGRADE, "c:3", -1, 1000, "5"}};
   unsigned answers = 0;
   unsigned errors = 0;
   set_up();
@@ -538,9 +716,27 @@ static void test_long_queue(void)
   CHECK_EQUAL(queue_length(&redis, NAME), 0);
 }
 
+/* What no client of the format can mean stops nobody who shares. */
+static void test_times_of_nobody(void)
+{
+  unsigned answers = 0;
+  unsigned errors = 0;
+  const struct request request = {SCRIPT_SHARE, "c:1", 0, 1000, ""};
+  set_up();
+  CHECK(raw_run(&redis, "HSET %s limit %s", OURS, "7 9007199254740991"));
+  CHECK(raw_run(&redis, "HSET %s x:1 %s", NAME, "5 9007199254740991 1 1000"));
+  CHECK(raw_run(&redis, "HSET %s shared %s", NAME, "9007199254740991 1000"));
+  CHECK(raw_run(&redis, "PEXPIRE %s 30000", NAME));
+  CHECK(run_request(&request, &answers, &errors));
+  CHECK_EQUAL(answers, 1);
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS %s c:1", NAME), 1);
+}
+
 const struct check_test check_tests[] = {
     {"hostile keys: a wrong type changes nothing", test_wrong_types},
     {"hostile keys: any contents", test_any_contents},
+    {"hostile keys: any contents, shared", test_any_shares},
+    {"hostile keys: times that nobody can mean", test_times_of_nobody},
     {"hostile keys: a long queue of nobody", test_long_queue},
     {NULL, NULL},
 };
