@@ -382,7 +382,7 @@ static bool check_harmless(const struct audit *before, const struct audit *after
 static bool check_error(const char *text, const struct audit *before, const struct audit *after)
 {
   bool good = CHECK(text[0] != 0);
-  if (strncmp(text, "WRONGTYPE", 9) != 0) return good;
+  if (strstr(text, "WRONGTYPE") == NULL) return good; /* Redis 6.2 says more before it */
   for (size_t i = 0; i < 4; i++)
     good &= CHECK(same(before, after, i));
   return good;
@@ -589,7 +589,7 @@ static bool run_request(const struct request *request, unsigned *answers, unsign
   if (failed) {
     ++*errors;
     /* nonsense in what is shared is passed over, or it might be an error for as long as it stands */
-    if (request->script >= SCRIPT_SHARE) good &= CHECK(strncmp(error, "WRONGTYPE", 9) == 0);
+    if (request->script >= SCRIPT_SHARE) good &= CHECK(strstr(error, "WRONGTYPE") != NULL);
     return good & check_error(error, &before, &after);
   }
   ++*answers;
