@@ -134,7 +134,8 @@ test_refusing_master() {
 
 # knows_scripts PORT: all that the last load has printed
 knows_scripts() {
-  [ "$(redis-cli -p $1 script exists $(jq -r '.lock, .break, .inspect' "$dir/out" | sort -u) | grep -c 1)" = 3 ]
+  scripts=$(jq -r 'del(.server)[]' "$dir/out" | sort -u)
+  [ "$(redis-cli -p $1 script exists $scripts | grep -c 1)" = "$(echo $scripts | wc -w)" ]
 }
 
 # loaded PORT...: the last load has told of these, of each once
@@ -462,6 +463,17 @@ test_cluster() {
   expect 0 "$fairlock" break --yes --url redis+cluster://127.0.0.1:$third a
   ends 79 $holder
   ends 0 $waiter
+  # shared from each seed
+  for seed in $first $second $third; do
+    run --limit 3 --lease 6 --url redis://127.0.0.1:$seed a sleep 60 2>"$dir/err.$seed" &
+    holder=$!
+    eventually sh -c "'$fairlock' status --json --url redis://127.0.0.1:$third a | grep -q '\\.$holder\\.'"
+  done
+  expect 1 "$fairlock" run --limit 3 -n --url redis://127.0.0.1:$second a true
+  expect 81 "$fairlock" run --limit 2 --url redis://127.0.0.1:$second a true
+  expect 0 "$fairlock" break --yes --url redis://127.0.0.1:$second a
+  printed 'a: 3 of 3 holds ended; 0 waiting'
+  ends 79 $holder
   # a Unix socket has one address
   socket=$dir/$first/socket
   for name in a b c d; do
@@ -705,6 +717,7 @@ test_replicas() {
   start_replica
   eventually "$fairlock" run -n a true # a replica has 500 ms to acknowledge, and with the shortest leases 250
   expect 0 "$fairlock" run -w 60 --lease 3 a true
+  expect 0 "$fairlock" run -s -w 60 --lease 3 a true
   expect 75 "$fairlock" run -n --replicas 2 a true
   [ "$(redis exists a)" = 0 ] || fail "it left a hold"
   # one that waits says why, once, and leaves nothing when it gives up
@@ -713,14 +726,16 @@ test_replicas() {
   said 'too few replicas acknowledge; trying again'
   [ "$(grep -c 'trying again' "$dir/err")" = 1 ] || fail "$(cat "$dir/err")"
   # a holder whose replica goes away
-  run --lease 6 a sleep 60 2>"$dir/err" &
-  holder=$!
-  eventually held a
-  kill -STOP $replica_pid
-  ends 79 $holder
-  kill -CONT $replica_pid
-  said 'a could not be renewed in time: '
-  said 'too few replicas acknowledge; ending the command'
+  for options in '' -s; do
+    run $options --lease 6 a sleep 60 2>"$dir/err" &
+    holder=$!
+    eventually "$fairlock" status --quiet a
+    kill -STOP $replica_pid
+    ends 79 $holder
+    kill -CONT $replica_pid
+    said 'a could not be renewed in time: '
+    said 'too few replicas acknowledge; ending the command'
+  done
 }
 
 # The server refuses to renew, in words of its own.
