@@ -79,7 +79,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   if (handle != NULL && engine->request_done == 0 && !begin_request(engine, handle)) return;
   /* no other acquire has such a mode; what the handle is doing may have changed meanwhile */
   if (handle == NULL || request->kind != KIND_ACQUIRE || request->mode >= 0) {
-    fairlock_share_write(engine, writer, link);
+    fairlock_share_hooks.write(engine, writer, link);
     return;
   }
   if (engine->request_done == 0)
@@ -105,28 +105,40 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
   struct fairlock *heir = fairlock_pipeline_next_answered(engine);
-  if (!is_heir(heir)) return fairlock_share_event(engine, event, link);
+  if (!is_heir(heir)) return fairlock_share_hooks.event(engine, event, link);
   struct fairlock_sharing *sharing = fairlock_sharing_of(link);
   struct fairlock *from = find_from(heir);
   uint8_t eval = sharing->own.eval;
   bool unknown = is_error(engine) && fairlock_reply_begins(event, "NOSCRIPT");
   bool gone = fairlock_share_answered(engine, event, -1);
   if (gone) fairlock_reply_answered(engine, FAIRLOCK_LOST);
-  else if (!fairlock_share_event(engine, event, link)) fairlock_reply_process(engine, event);
+  else if (!fairlock_share_hooks.event(engine, event, link)) fairlock_reply_process(engine, event);
   if (unknown) sharing->own.eval = eval | DOWNGRADES; /* and not for the script of share.c */
   if (from != NULL && !waiting(heir)) settle(from, heir, gone);
   return true;
 }
 
+static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
+{
+  return closed_inside(engine, link);
+}
+
 /* These take the place of those of share.c when there is a first downgrade. */
-static const struct fairlock_hooks hooks = {PLACE_SHARE, write_output, on_event,
-                                            fairlock_share_closed};
+static const struct fairlock_hooks hooks = {PLACE_SHARE, write_output, on_event, on_closed};
+
+static bool same_name(const struct fairlock *a, const struct fairlock *b)
+{
+  size_t i = 0;
+  while (i < a->name_size && i < b->name_size && a->name[i] == b->name[i])
+    i++;
+  return i == a->name_size && i == b->name_size;
+}
 
 /* True if the handles are one of each kind, for the same lock, and of the same client. */
 static bool match(const struct fairlock *from, const struct fairlock *heir)
 {
   return from->engine == heir->engine && !(from->keep & SHARES) && from->number <= INT32_MAX &&
-         from->name_size == heir->name_size && memcmp(from->name, heir->name, heir->name_size) == 0;
+         same_name(from, heir);
 }
 
 static void use_hooks(struct fairlock_engine *engine)

@@ -307,99 +307,100 @@ static const uint8_t inspect[] =
     ;
 
 static const uint8_t share[] =
-    "\220W=3\245aa\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e" /* local W=3\nlocal aa=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e */
-    "15\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245V,X=D\023],D\025" /* 15)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal V,X=D[1],D[2] */
-    "\245F,E,ad,J=(V\243\317):\337\376\203^(\032\032\032%S\315'\244U=" /* \nlocal F,E,ad,J=(V or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal U= */
-    "V\355F\355X\266U\232F,E,ad,J=n:\337\376\203^\264+$'\002'0\201e+(o" /* V and not F and not X\nif U then\nF,E,ad,J=n:match('^%d+$')or '0',e+(o */
-    "<0\230d\243\337h.m\374(o,1e9)),V:\337\376\203^\264+$'\002'1\201d\234y\n\300\370" /* <0 and d or math.min(o,1e9)),V:match('^%d+$')or '1',d..y\nend\nlocal function  */
+    "\220U=3\245Y\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local U=3\nlocal Y=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
+    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245T,V=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal T,V=D[1],D[2] */
+    "\245P,E,ac,F=(T\243\317):\337\376\203^(\032\032\032%S\315'\244Z=" /* \nlocal P,E,ac,F=(T or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal Z= */
+    "T\355P\355V\266Z\232P,E,ac,F=n:\337\376\203^\264+$'\002'0\201e+(o" /* T and not P and not V\nif Z then\nP,E,ac,F=n:match('^%d+$')or '0',e+(o */
+    "<0\230d\243\337h.m\374(o,1e9)),T:\337\376\203^\264+$'\002'1\201d\234y\n\300\370" /* <0 and d or math.min(o,1e9)),T:match('^%d+$')or '1',d..y\nend\nlocal function  */
     "Q(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373E=Q(" /* Q(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\nE=Q( */
-    "E\0020\245w,v={},0\245q={}\245B={}\245Y\245af\245" /* E)or 0\nlocal w,v={},0\nlocal q={}\nlocal B={}\nlocal Y\nlocal af\nlocal  */
-    "\204=n\03310)\263r\03310\202f\231i,R \374(X\243\317):g\337\376\203(\032\264\315" /* al=n:sub(1,-10)~=r:sub(1,-10)\nfor i,R in(X or ''):gmatch('(%d+) (%d+) */
-    "')do\n\342Q(i\242i\232w[i]=(w[i]\2310)+R\nv=v+R\373\300\370" /* ')do\ni=Q(i)\nif i then\nw[i]=(w[i]or 0)+R\nv=v+R\nend\nend\nlocal function  */
-    "ag(O\332,i,S,J\202w[i]=(w[i]\2310)\336\nv=v\336\nq[#q\336]=O\nq[#q\336]=k\362i\362" /* ag(O,k,i,S,J)\nw[i]=(w[i]or 0)+1\nv=v+1\nq[#q+1]=O\nq[#q+1]=k..' '..i..' '.. */
-    "S\362J\n\300\370aj(\242w[E]t\215\nw[E]=w[E]-1\nv=v-1\373" /* S..' '..J\nend\nlocal function aj()\nif w[E]then\nw[E]=w[E]-1\nv=v-1\nend\n */
-    "\300\370Z(k\244am,C=\337h.f\224xp(k\244p=\337h.\323x(2" /* end\nlocal function Z(k)\nlocal am,C=math.frexp(k)\nlocal p=math.max(2 */
-    "^(C-5),1\202\330\337h.ceil((e+k)/p)*p\n\300\370ab(O\332,S,J" /* ^(C-5),1)\nreturn math.ceil((e+k)/p)*p\nend\nlocal function ab(O,k,S,J */
-    ",C,P\244p\377\275\351b\001(n\0020\nn\003>\377\275\351b\001(r)\223 p<2^53\225\203%.0f')" /* ,C,P)\nlocal p=tonumber(n)or 0\nn=p>=tonumber(r)and p<2^53 and('%.0f') */
-    ":f\226\337(p\336\002r\266O\241f\236Y=n \211ag(O,n,Z(k),S,J\202B[#B\336]={O,C" /* :format(p+1)or r\nif O==f then Y=n end\nag(O,n,Z(k),S,J)\nB[#B+1]={O,C */
-    ",P,n\362e\362k}\n\300\370ae(T\244p,ac=0\274\005\n" /* ,P,n..' '..e..' '..k}\nend\nlocal function ae(T)\nlocal p,ac=0,false\n */
-    "whi\334#B<W do\245k=h\266p\036\236k=\020,p\251\214T\225(\253" /* while#B<W do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif T and(not  */
-    "k\243k\241T)t\215\266ac\243aa\036\230v>=aa\236\330\211ab(T\305\341\201d\234" /* k or k==T)then\nif ac or aa>0 and v>=aa then return end\nab(T,d,'1',d.. */
-    "y\202T=nil\np\003\336\352\214\253k\232\260\352\245P='\345s\275_\213" /* y)\nT=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal P='redisson_lo */
-    "ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201P)\025\036\230" /* ck__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',P)[2]>0 and  */
-    "'p\250l\313h'\266\253C\232\220T=\030p\250\265\031shardn\351\265\201P" /* 'publish'\nif not C then\nlocal T=redis.pcall('pubsub','shardnumsub',P */
-    ")\025\nC=T\230T\036\230'sp\250l\313h'\n\300ah=k\241K\225\207[4]\231\375" /* )[2]\nC=T and T>0 and 'spublish'\nend\nlocal ah=k==K and t[4]or a('hge */
-    "\273\332\244ai,ak,T=(ah\243\317):\337\376\203^(\032\032\023-9]\264\264\264\264?\264" /* t',c,k)\nlocal ai,ak,T=(ah or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
-    "?)%f[ %z]'\244W\377\275\351b\001((ah\243\317):\337\376\203^\264+ \264+ \264+ S(\264\315%f[" /* ?)%f[ %z]')\nlocal W=tonumber((ah or ''):match('^%d+ %d+ %d+ S(%d+)%f[ */
-    " %z]')\242T\230ai*\021+ak/\021+T<=\007x(k\202\261\214C\225(ac\243" /*  %z]'))\nif T and ai*1000+ak/1000+T<=e then\nx(k)\nelseif C and(ac or  */
-    "\253W\243W\036\230v>=W)t\215\266\253W\236af\003 \211\260\352\214C\232" /* not W or W>0 and v>=W)then\nif not W then af=p end\nreturn\nelseif C then\n */
-    "\214Q((\375t\252\332\002\317):\337\376\203^\264+ (\264\346'))t\215\nx(k\202\261\nab(k," /* if Q((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse\nab(k, */
-    "T\2330\201T,C,P\202p\003\336\373\261\214T\232p\003\336\352\214v\2410\232\260" /* T,'0',T,C,P)\np=p+1\nend\nelseif T then\np=p+1\nelseif v==0 then\nreturn */
-    "\352\245T,ah=\322sco\224\301\332\002'0\031s\022pe\314:\270k\245ai,W=(\375" /* \nelse\nlocal T,ah=a('zscore',l,k)or '0','suspect:'..k\nlocal ai,W=(a('hge */
-    "\273,ah\002\317):\337\376\203(%S\347\264\315'\242ai\263T \226\207\275\351b\001(W)>\007\311" /* t',c,ah)or ''):match('(%S+) (%d+)')\nif ai~=T or tonumber(W)>e then\na('hse */
-    "\273,ah,T\362e\202\3630\202W=e\n\277W+M<=e \226\207\275\351b\001(T)<=\007" /* t',c,ah,T..' '..e)\nu(0)\nW=e\nend\nif W+M<=e or tonumber(T)<=e then\n */
-    "x(k\202\261\nac\377rue\np\003\336\373\211\211\211\300T,ac=(\375" /* x(k)\nelse\nac=true\np=p+1\nend\nend\nend\nend\nend\nlocal T,ac=(a('hge */
-    "\333limit'\002\317):\337\376\203^(\264\264?\264?\264?) (\264\315$'\244ah=T\230T\263" /* t',c,'limit')or ''):match('^(%d%d?%d?%d?) (%d+)$')\nlocal ah=T and T~= */
-    "ARGV\025\223 Q(ac)\223{2,t\275\351b\001(T),\327\245\370W(i\242T\241ARGV\025" /* ARGV[2]and Q(ac)and{2,tonumber(T),e}\nlocal function W(i)\nif T==ARGV[2] */
-    "t\215 \342\337h.\323x(Q(ac\002i,i\251\011limit\201ARGV\025\362i\202" /* then i=math.max(Q(ac)or i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\n */
-    "\300\370ak(T\244D=\375t\204l\252\202f\231\342\302#D,2 do\245" /* end\nlocal function ak(T)\nlocal D=a('hgetall',g)\nfor i=1,#D,2 do\nlocal  */
-    "w=D[i\336]:\337\376\203^\264+ (\264\346'\242D[i]\263\212\223(T\243w\355Q(w))t\215" /* w=D[i+1]:match('^%d+ (%d+) ')\nif D[i]~=f and(T or w and not Q(w))then */
-    " \356\252,D[i]\251\211\300\370Q(ai\244T,ac={},0\n" /*  a('hdel',g,D[i])end\nend\nend\nlocal function Q(ai)\nlocal T,ac={},0\n */
-    "f\231i,R \374 pairs(w)do\266R\036\232T[#T\336]=i\362R\nac=\337h.\323x(ac," /* for i,R in pairs(w)do\nif R>0 then\nT[#T+1]=i..' '..R\nac=math.max(ac, */
-    "i\202\211\300D=ac-e\245ac=#B\036\230o\263\006\230\237l\200\252)>2*" /* i)\nend\nend\nlocal D=ac-e\nlocal ac=#B>0 and o~=-2 and a('hlen',g)>2* */
-    "v\3366\nif#B\036\232\011t\015\201n\233hold\001\201B[#B]\023]\233\224\354d\201s" /* v+16\nif#B>0 then\na('hset',c,'token',n,'holder',B[#B][1],'released',s */
-    "\233\354\201n\242\204\243D>9999999\236\363D\251\261\214ai\230n\263\316\232" /* ,'lease',n)\nif al or D>9999999 then u(D)end\nelseif ai and n~='0' then\n */
-    "\011\224\354d\201s\202\211q[#q\336]='sha\344'\nq[#q\336]\377ab\334.c\275cat(" /* a('hset',c,'released',s)\nend\nq[#q+1]='shared'\nq[#q+1]=table.concat( */
-    "T\233 '\242o\263\006\230D>o\236\340\252,D\251\311t\252,\343pack(q" /* T,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(q */
+    "E\0020\245w,q={},0\245v={}\245B={}\245W\245a\210\220" /* E)or 0\nlocal w,q={},0\nlocal v={}\nlocal B={}\nlocal W\nlocal ad\nlocal  */
+    "ak=n\03310)\263r\03310\202f\231i,R \374(V\243\317):g\337\376\203(\032\264\315" /* ak=n:sub(1,-10)~=r:sub(1,-10)\nfor i,R in(V or ''):gmatch('(%d+) (%d+) */
+    "')do\n\342Q(i\242i\232w[i]=(w[i]\2310)+R\nq=q+R\373\300\370" /* ')do\ni=Q(i)\nif i then\nw[i]=(w[i]or 0)+R\nq=q+R\nend\nend\nlocal function  */
+    "ae(J\332,i,p,F\202w[i]=(w[i]\2310)\336\nq=q\336\nv[#v\336]=J\nv[#v\336]=k\362i\362" /* ae(J,k,i,p,F)\nw[i]=(w[i]or 0)+1\nq=q+1\nv[#v+1]=J\nv[#v+1]=k..' '..i..' '.. */
+    "p\362F\n\300\370ai(\242w[E]t\215\nw[E]=w[E]-1\nq=q-1\373" /* p..' '..F\nend\nlocal function ai()\nif w[E]then\nw[E]=w[E]-1\nq=q-1\nend\n */
+    "\300\370X(k\244\204,O=\337h.f\224xp(k\244C=\337h.\323x(2" /* end\nlocal function X(k)\nlocal al,O=math.frexp(k)\nlocal C=math.max(2 */
+    "^(O-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370aa(J\332,p,F" /* ^(O-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function aa(J,k,p,F */
+    ",C,O\244S\377\275\351b\001(n\0020\nn=S>\377\275\351b\001(r)\223 S<2^53\225\203%.0f')" /* ,C,O)\nlocal S=tonumber(n)or 0\nn=S>=tonumber(r)and S<2^53 and('%.0f') */
+    ":f\226\337(S\336\002r\266J\241f\236W=n \211ae(J,n,X(k),p,F\202B[#B\336]={J,C" /* :format(S+1)or r\nif J==f then W=n end\nae(J,n,X(k),p,F)\nB[#B+1]={J,C */
+    ",O,n\362e\362k}\n\300\370af(S\244p,ab=0\274\005\n" /* ,O,n..' '..e..' '..k}\nend\nlocal function af(S)\nlocal p,ab=0,false\n */
+    "whi\334#B<U do\245k=h\266p\036\236k=\020,p\251\214S\225(\253" /* while#B<U do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif S and(not  */
+    "k\243k\241S)t\215\266ab\243Y\036\230q>=Y\236\330\211aa(S\305\341\201d\234y" /* k or k==S)then\nif ab or Y>0 and q>=Y then return end\naa(S,d,'1',d..y */
+    "\202S=nil\np\003\336\352\214\253k\232\260\352\245O='\345s\275_\213" /* )\nS=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal O='redisson_lo */
+    "ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201O)\025\036\230" /* ck__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',O)[2]>0 and  */
+    "'p\250l\313h'\266\253C\232\220S=\030p\250\265\031shardn\351\265\201O" /* 'publish'\nif not C then\nlocal S=redis.pcall('pubsub','shardnumsub',O */
+    ")\025\nC=S\230S\036\230'sp\250l\313h'\n\300ag=k\241K\225\207[4]\231\375" /* )[2]\nC=S and S>0 and 'spublish'\nend\nlocal ag=k==K and t[4]or a('hge */
+    "\273\332\244ah,aj,S=(ag\243\317):\337\376\203^(\032\032\023-9]\264\264\264\264?\264" /* t',c,k)\nlocal ah,aj,S=(ag or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
+    "?)%f[ %z]'\244U\377\275\351b\001((ag\243\317):\337\376\203^\264+ \264+ \264+ S(\264\315%f[" /* ?)%f[ %z]')\nlocal U=tonumber((ag or ''):match('^%d+ %d+ %d+ S(%d+)%f[ */
+    " %z]')\242S\230ah*\021+aj/\021+S<=\007x(k\202\261\214C\225(ab\243" /*  %z]'))\nif S and ah*1000+aj/1000+S<=e then\nx(k)\nelseif C and(ab or  */
+    "\253U\243U\036\230q>=U)t\215\266\253U\236ad\003 \211\260\352\214C\232" /* not U or U>0 and q>=U)then\nif not U then ad=p end\nreturn\nelseif C then\n */
+    "\214Q((\375t\252\332\002\317):\337\376\203^\264+ (\264\346'))t\215\nx(k\202\261\naa(k," /* if Q((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse\naa(k, */
+    "S\2330\201S,C,O\202p\003\336\373\261\214S\232p\003\336\352\214q\2410\232\260" /* S,'0',S,C,O)\np=p+1\nend\nelseif S then\np=p+1\nelseif q==0 then\nreturn */
+    "\352\245S,ag=\322sco\224\301\332\002'0\031s\022pe\314:\270k\245ah,U=(\375" /* \nelse\nlocal S,ag=a('zscore',l,k)or '0','suspect:'..k\nlocal ah,U=(a('hge */
+    "\273,ag\002\317):\337\376\203(%S\347\264\315'\242ah\263S \226\207\275\351b\001(U)>\007\311" /* t',c,ag)or ''):match('(%S+) (%d+)')\nif ah~=S or tonumber(U)>e then\na('hse */
+    "\273,ag,S\362e\202\3630\202U=e\n\277U+M<=e \226\207\275\351b\001(S)<=\007" /* t',c,ag,S..' '..e)\nu(0)\nU=e\nend\nif U+M<=e or tonumber(S)<=e then\n */
+    "x(k\202\261\nab\377rue\np\003\336\373\211\211\211\300S,ab=(\375" /* x(k)\nelse\nab=true\np=p+1\nend\nend\nend\nend\nend\nlocal S,ab=(a('hge */
+    "\333limit'\002\317):\337\376\203^(\264\264?\264?\264?) (\264\315$'\244ag=S\230S\263" /* t',c,'limit')or ''):match('^(%d%d?%d?%d?) (%d+)$')\nlocal ag=S and S~= */
+    "ARGV\025\223 Q(ab)\223{2,t\275\351b\001(S),\327\245\370U(i\242S\241ARGV\025" /* ARGV[2]and Q(ab)and{2,tonumber(S),e}\nlocal function U(i)\nif S==ARGV[2] */
+    "t\215 \342\337h.\323x(Q(ab\002i,i\251\011limit\201ARGV\025\362i\202" /* then i=math.max(Q(ab)or i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\n */
+    "\300\370aj(S\244D=\375t\204l\252\202f\231\342\302#D,2 do\245" /* end\nlocal function aj(S)\nlocal D=a('hgetall',g)\nfor i=1,#D,2 do\nlocal  */
+    "w=D[i\336]:\337\376\203^\264+ (\264\346'\242D[i]\263\212\223(S\243w\355Q(w))t\215" /* w=D[i+1]:match('^%d+ (%d+) ')\nif D[i]~=f and(S or w and not Q(w))then */
+    " \356\252,D[i]\251\211\300\370Q(ah\244S,ab={},0\n" /*  a('hdel',g,D[i])end\nend\nend\nlocal function Q(ah)\nlocal S,ab={},0\n */
+    "f\231i,R \374 pairs(w)do\266R\036\232S[#S\336]=i\362R\nab=\337h.\323x(ab," /* for i,R in pairs(w)do\nif R>0 then\nS[#S+1]=i..' '..R\nab=math.max(ab, */
+    "i\202\211\300D=ab-e\245ab=#B\036\230o\263\006\230\237l\200\252)>2*" /* i)\nend\nend\nlocal D=ab-e\nlocal ab=#B>0 and o~=-2 and a('hlen',g)>2* */
+    "q\3366\nif#B\036\232\011t\015\201n\233hold\001\201B[#B]\023]\233\224\354d\201s" /* q+16\nif#B>0 then\na('hset',c,'token',n,'holder',B[#B][1],'released',s */
+    "\233\354\201n\242ak\243D>9999999\236\363D\251\261\214ah\230n\263\316\232" /* ,'lease',n)\nif ak or D>9999999 then u(D)end\nelseif ah and n~='0' then\n */
+    "\011\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\377ab\334.c\275cat(" /* a('hset',c,'released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=table.concat( */
+    "S\233 '\242o\263\006\230D>o\236\340\252,D\251\311t\252,\343pack(v" /* S,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(v */
     ")\242o\241\006\230\030p\310\252,D)\2631\232\206\276\252\202\340" /* ))\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del',g)\na('pexpire */
-    "\252,D\202\277D<o\236\340\252,D\251\214ai\236\356\252\274\251" /* ',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif ai then a('hdel',g,f)end\n */
-    "\214ac\236ak(\251f\231am\332 \374 ipairs(B)do\245O,C,P,T=\343pack(k\242" /* if ac then ak()end\nfor am,k in ipairs(B)do\nlocal O,C,P,T=unpack(k)\nif  */
-    "h\236x(O\251\214C\236a(C,P,T\251\211I(D\202o=D\n\300\370" /* h then x(O)end\nif C then a(C,P,T)end\nend\nI(D)\no=D\nend\nlocal function  */
-    "D(S,C\244\342Z(d\242C\243i>=E\236J=d\234y \261 \342E \277H\236" /* D(S,C)\nlocal i=Z(d)\nif C or i>=E then J=d..y else i=E end\nif H then  */
-    "x\010\251\214\253U\236aj(\251ag\010,F,i,S,J\202W(i\242U\232Q(\202q" /* x(f)end\nif not U then aj()end\nag(f,F,i,S,J)\nW(i)\nif U then\nQ()\nq */
-    "={}\n\277h\225(U\243C)t\215 ae(\251Q(\202\340\240,o\336728\222\304" /* ={}\nend\nif h and(U or C)then ae()end\nQ()\na('pexpire',c,o+172800000 */
-    "\202\326\302t\275\351b\001(F),\327\373" /* )\nreturn{1,tonumber(F),e}\nend\n */
+    "\252,D\202\277D<o\236\340\252,D\251\214ah\236\356\252\274\251" /* ',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif ah then a('hdel',g,f)end\n */
+    "\214ab\236aj(\251f\231\204\332 \374 ipairs(B)do\245J,C,O,S=\343pack(k\242" /* if ab then aj()end\nfor al,k in ipairs(B)do\nlocal J,C,O,S=unpack(k)\nif  */
+    "h\236x(J\251\214C\236a(C,O,S\251\211I(D\202o=D\373" /* h then x(J)end\nif C then a(C,O,S)end\nend\nI(D)\no=D\nend\n */
     ;
 
 static const uint8_t shared[] =
     "\220\370J(p\202f\231\342p,p+8 do\245k=\020,i\242\253k" /* local function J(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
     "\236\330f\005 \211if(\375\273\332\002\317):f\360\203^\264+ \264+ \264+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
     "\215 \330k \211\211\300k=d\241\316\245C=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
-    "O\377\275\351b\001(m\0020\245P\377\275\351b\001(F\0020\245S=V\230E>e\266\253" /* O=tonumber(m)or 0\nlocal P=tonumber(F)or 0\nlocal S=V and E>e\nif not  */
-    "k\230S\225(C\230F\241m\243\253C\230P>O\230P<2^53)t\215\n\330D(C\243" /* k and S and(C and F==m or not C and P>O and P<2^53)then\nreturn D(C or  */
-    "ad,ad\241\316\230C\202\261\214C\232\326-\302\013\352\214ah\355k\232" /* ad,ad=='0' and C)\nelseif C then\nreturn{-1,0,e}\nelseif ah and not k then\n */
-    "\330ah\n\300C=S\225(\253k\243m\241\317\243F\241m\242C\232s=F\n" /* return ah\nend\nlocal C=S and(not k or m=='' or F==m)\nif C then\ns=F\n */
-    "aj(\202q={f,F\234\3240 0 \254}\n\277O>b\355k\236n=\316\234m \277k" /* aj()\nq={f,F..' 0 0 0'}\nend\nif O>b and not k then n='0'..m end\nif k */
-    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243X\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or X or C\nif D then  */
-    "ae(\253k\230f\251\220E\nif#B\036\243X\230v\036\232\214Y\236W(Z(d" /* ae(not k and f)end\nlocal E\nif#B>0 or X and v>0 then\nif Y then W(Z(d */
-    ")\251if#B\036\243C\236Q(C\355Y\251\261\214D\232\214o\263\006\232" /* ))end\nif#B>0 or C then Q(C and not Y)end\nelseif D then\nif o~=-2 then\n */
-    "\340\252\341'\202o=1\nak(true\202\211E=h\230N(\253k\230f,V\230f\242" /* a('pexpire',g,'1')\no=1\nak(true)\nend\nE=h and N(not k and f,V and f)\nif  */
-    "E\241true\355k\232\214o\263\006\236o=\267ttl\252\251q={}\nab\010\305\341" /* E==true and not k then\nif o~=-2 then o=a('pttl',g)end\nq={}\nab(f,d,'1 */
-    "\201d\234y\202W(Z(d)\202Q(\202q,B={},{}\nae(\202if#B\036\236Q(\251\261\214E\241" /* ',d..y)\nW(Z(d))\nQ()\nq,B={},{}\nae()\nif#B>0 then Q()end\nelseif E== */
+    "O\377\275\351b\001(m\0020\245D\377\275\351b\001(P\0020\245S=T\230E>e\266\253" /* O=tonumber(m)or 0\nlocal D=tonumber(P)or 0\nlocal S=T and E>e\nif not  */
+    "k\230S\225(C\230P\241m\243\253C\230D>O\230D<2^53)t\215\245ab,\342ac" /* k and S and(C and P==m or not C and D>O and D<2^53)then\nlocal ab,i=ac */
+    "\241\316\230C,X(d\242ab\243i>=E\236F=d\234y \261 \342E \277H\236x\010" /* =='0' and C,X(d)\nif ab or i>=E then F=d..y else i=E end\nif H then x(f */
+    "\251\214\253Z\236ai(\251ae\010,P,i,C\243ac,F\202U(i\242Z\232Q(\202" /* )end\nif not Z then ai()end\nae(f,P,i,C or ac,F)\nU(i)\nif Z then\nQ()\n */
+    "v={}\n\277h\225(Z\243ab)t\215 af(\251Q(\202\340\240,o\336728\222\304" /* v={}\nend\nif h and(Z or ab)then af()end\nQ()\na('pexpire',c,o+172800000 */
+    "\202\326\302D,\327\352\214C\232\326-\302\013\352\214ag\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif ag and not k then\n */
+    "\330ag\n\300C=S\225(\253k\243m\241\317\243P\241m\242C\232s=P\n" /* return ag\nend\nlocal C=S and(not k or m=='' or P==m)\nif C then\ns=P\n */
+    "ai(\202v={f,P\234\3240 0 \254}\n\277O>b\355k\236n=\316\234m \277k" /* ai()\nv={f,P..' 0 0 0'}\nend\nif O>b and not k then n='0'..m end\nif k */
+    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243V\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or V or C\nif D then  */
+    "af(\253k\230f\251\220E\nif#B\036\243V\230q\036\232\214W\236U(X(d" /* af(not k and f)end\nlocal E\nif#B>0 or V and q>0 then\nif W then U(X(d */
+    ")\251if#B\036\243C\236Q(C\355W\251\261\214D\232\214o\263\006\232" /* ))end\nif#B>0 or C then Q(C and not W)end\nelseif D then\nif o~=-2 then\n */
+    "\340\252\341'\202o=1\naj(true\202\211E=h\230N(\253k\230f,T\230f\242" /* a('pexpire',g,'1')\no=1\naj(true)\nend\nE=h and N(not k and f,T and f)\nif  */
+    "E\241true\355k\232\214o\263\006\236o=\267ttl\252\251v={}\naa\010\305\341" /* E==true and not k then\nif o~=-2 then o=a('pttl',g)end\nv={}\naa(f,d,'1 */
+    "\201d\234y\202U(X(d)\202Q(\202v,B={},{}\naf(\202if#B\036\236Q(\251\261\214E\241" /* ',d..y)\nU(X(d))\nQ()\nv,B={},{}\naf()\nif#B>0 then Q()end\nelseif E== */
     "'giv\200'\232o=\267ttl\252\202\261\266C\230n\263\316\236\011\224" /* 'given' then\no=a('pttl',g)\nelse\nif C and n~='0' then a('hset',c,'re */
     "\354d\201s\251\214o\263\006\236\206\276\252\251\211\277k\232\214D\230" /* leased',s)end\nif o~=-2 then a('del',g)end\nend\nend\nif k then\nif D and  */
-    "v\2410\225(\253h\243J(0)\241f\005)t\215 \356\240\233limit'\251\326(C\243" /* v==0 and(not h or J(0)==false)then a('hdel',c,'limit')end\nreturn{(C or  */
-    "m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236\326\302t\275\351b\001(Y),\327" /* m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then return{1,tonumber(Y),e} */
-    "\277L\225(v\036\243\253D)t\215\n\322sco\224\301\274\202\356\240\233w\015'\202" /* end\nif L and(v>0 or not D)then\na('zscore',l,f)\na('hdel',c,'woken')\n */
-    "\300k=o\266aa\036\230v>=aa\232\220q=\337h.hu\350\nf\231i,R \374 " /* end\nlocal k=o\nif aa>0 and v>=aa then\nlocal q=math.huge\nfor i,R in  */
-    "pairs(w)do\266R\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277G\241\316" /* pairs(w)do\nif R>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif G=='0' */
-    "\236\326\312k,\327\300w=a\212\223 J(af)\241f\245\342\253H \226(t[4]" /*  then return{0,k,e}end\nlocal w=af and J(af)==f\nlocal i=not H or(t[4] */
-    "\231\317)\3578)\263r\3578\242i\232\220q=H\225(\303pos\272\274\233MA" /* or ''):sub(1,8)~=r:sub(1,8)\nif i then\nlocal q=H and(a('lpos',j,f,'MA */
-    "XLEN\201\021)\226(\020,\021)\223 \021)\242q\232\220v=e+(q\336)" /* XLEN',1000)or(a('lindex',j,1000)and 1000))\nif q then\nlocal v=e+(q+1) */
-    "*z\nif\207\275\351b\001(H)<v\236\322add\301,v\274\251\261\n\322add\301\233XX\2010\274" /* *z\nif tonumber(H)<v then a('zadd',l,v,f)end\nelse\na('zadd',l,'XX',0,f */
-    "\244p=\206rp\022h\272\274\202\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340" /* )\nlocal p=a('rpush',j,f)\na('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire */
-    "\272\3412096\222\222\254\202\340\301\3412096\222\222\254\202\211W(e+G\202\311\273" /* ',j,'1209600000')\na('pexpire',l,'1209600000')\nend\nW(e+G)\na('hset',c */
-    "\274,A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\3630\251\214w\236" /* ,f,A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u(0)end\nif w then  */
+    "q\2410\225(\253h\243J(0)\241f\005)t\215 \356\240\233limit'\251\326(C\243" /* q==0 and(not h or J(0)==false)then a('hdel',c,'limit')end\nreturn{(C or  */
+    "m\263\317\230s\241m)\223 1\243\312\013\n\277W\236\326\302t\275\351b\001(W),\327" /* m~='' and s==m)and 1 or 0,0,e}\nend\nif W then return{1,tonumber(W),e} */
+    "\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356\240\233w\015'\202" /* end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel',c,'woken')\n */
+    "\300k=o\266Y\036\230q>=Y\232\220q=\337h.hu\350\nf\231i,R \374 pa" /* end\nlocal k=o\nif Y>0 and q>=Y then\nlocal q=math.huge\nfor i,R in pa */
+    "irs(w)do\266R\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277G\241\316\236" /* irs(w)do\nif R>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif G=='0' then  */
+    "\326\312k,\327\300w=ad\230J(ad)\241f\245\342\253H \226(t[4]\231\317)" /* return{0,k,e}end\nlocal w=ad and J(ad)==f\nlocal i=not H or(t[4]or '') */
+    "\3578)\263r\3578\242i\232\220q=H\225(\303pos\272\274\233MAXLEN\201" /* :sub(1,8)~=r:sub(1,8)\nif i then\nlocal q=H and(a('lpos',j,f,'MAXLEN', */
+    "\021)\226(\020,\021)\223 \021)\242q\232\220v=e+(q\336)*z\nif" /* 1000)or(a('lindex',j,1000)and 1000))\nif q then\nlocal v=e+(q+1)*z\nif */
+    "\207\275\351b\001(H)<v\236\322add\301,v\274\251\261\n\322add\301\233XX\2010\274\244" /*  tonumber(H)<v then a('zadd',l,v,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal  */
+    "p=\206rp\022h\272\274\202\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272" /* p=a('rpush',j,f)\na('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j */
+    "\3412096\222\222\254\202\340\301\3412096\222\222\254\202\211U(e+G\202\311\273\274" /* ,'1209600000')\na('pexpire',l,'1209600000')\nend\nU(e+G)\na('hset',c,f */
+    ",A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\3630\251\214w\236" /* ,A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u(0)end\nif w then  */
     "k=G/25 \261\214h\230h\263f\236k=-1 \211\326\312k,\327\n" /* k=G/25 elseif h and h~=f then k=-1 end\nreturn{0,k,e}\n */
     ;
 
 static const uint8_t downgrade[] =
-    "\214\253U\230E>e\225\207\275\351b\001(F)>t\275\351b\001(m)t\215 \330D(ad\251\220" /* if not U and E>e and tonumber(F)>tonumber(m)then return D(ad)end\nlocal  */
-    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355X\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not X and(n==m or a('hget',c,' */
+    "\214\253Z\230E>e\225\207\275\351b\001(P)>t\275\351b\001(m)t\215\245\342X(d\242i>=" /* if not Z and E>e and tonumber(P)>tonumber(m)then\nlocal i=X(d)\nif i>= */
+    "E\236F=d\234y \261 \342E \277H\236x\010\251ai(\202ae\010,P,i,ac,F\202U" /* E then F=d..y else i=E end\nif H then x(f)end\nai()\nae(f,P,i,ac,F)\nU */
+    "(i\202Q(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(P),\327\n\300" /* (i)\nQ()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(P),e}\nend\nlocal  */
+    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355V\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not V and(n==m or a('hget',c,' */
     "hold\001')\241f\202k=k\230\375t\252,i\242\253k\236\326-\302\013\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
-    "ah\236\330ah \211s=m\nq={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202W(Z(d" /* ah then return ah end\ns=m\nq={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nW(Z(d */
-    ")\202Q(\202\356\252,i\202B,q={},{}\nae(\202if#B\036\236Q(\251\326\302" /* ))\nQ()\na('hdel',g,i)\nB,q={},{}\nae()\nif#B>0 then Q()end\nreturn{1, */
-    "t\275\351b\001(Y),\327\n" /* tonumber(Y),e}\n */
+    "ag\236\330ag \211s=m\nv={i,m\234\3240 0 \254}\naa\010\305\341\201d\234y\202U(X(d" /* ag then return ag end\ns=m\nv={i,m..' 0 0 0'}\naa(f,d,'1',d..y)\nU(X(d */
+    ")\202Q(\202\356\252,i\202B,v={},{}\naf(\202if#B\036\236Q(\251\326\302" /* ))\nQ()\na('hdel',g,i)\nB,v={},{}\naf()\nif#B>0 then Q()end\nreturn{1, */
+    "t\275\351b\001(W),\327\n" /* tonumber(W),e}\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -413,10 +414,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3917, "4f07539baadbe770749d3a45801d0d01188aebd2"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8077, "99d865a67f9fe04946d0e2e977ef72adc9acd4a1"};
+    {common, hand_over, share, shared}, 8029, "dc744f49da0590503cee146006518764f432e819"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6468, "5a0cda28d87d45abf9c8eca1a252fb1f3521630f"};
+    {common, hand_over, share, downgrade}, 6354, "a3bfa3289ccf14ef4ee7365cf6619cc374f2f426"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1654, "ac79af3c6c051137ccbdce1bd68d6660d9bae6e0"};

@@ -19,8 +19,8 @@ static bool is_shared(const struct fairlock_request *request)
   return request->kind < KIND_FORCE && shares(request->handle);
 }
 
-void fairlock_share_write(struct fairlock_engine *engine, struct resp_writer *writer,
-                          struct fairlock_link *link)
+static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
+                         struct fairlock_link *link)
 {
   if (!is_shared(&engine->request)) {
     write_inside(engine, writer, link);
@@ -58,8 +58,8 @@ static void on_unknown_script(struct fairlock_engine *engine, struct resp_event 
   engine->eval = eval;
 }
 
-bool fairlock_share_event(struct fairlock_engine *engine, struct resp_event *event,
-                          struct fairlock_link *link)
+static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
+                     struct fairlock_link *link)
 {
   const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   if (shares(handle) && waiting(handle) && fairlock_share_answered(engine, event, 2)) {
@@ -74,17 +74,16 @@ bool fairlock_share_event(struct fairlock_engine *engine, struct resp_event *eve
   return event_inside(engine, event, link);
 }
 
-bool fairlock_share_closed(struct fairlock_engine *engine, struct fairlock_link *link)
+static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
   return closed_inside(engine, link);
 }
 
-static const struct fairlock_hooks hooks = {PLACE_SHARE, fairlock_share_write, fairlock_share_event,
-                                            fairlock_share_closed};
+const struct fairlock_hooks fairlock_share_hooks = {PLACE_SHARE, write_output, on_event, on_closed};
 
 void fairlock_engine_share(struct fairlock_engine *engine, struct fairlock_sharing *sharing)
 {
-  (void)fairlock_links_insert(engine, &sharing->own.link, &hooks);
+  (void)fairlock_links_insert(engine, &sharing->own.link, &fairlock_share_hooks);
 }
 
 int fairlock_engine_add_shared(struct fairlock_engine *engine, struct fairlock_shared *shared,

@@ -77,11 +77,7 @@ static inline bool fairlock_share_answered(const struct fairlock_engine *engine,
   return fairlock_pipeline_expects(engine) && engine->values[0] == state;
 }
 
-/* share.c: its functions as a link */
-void fairlock_share_write(struct fairlock_engine *engine, struct resp_writer *writer,
-                          struct fairlock_link *link);
-bool fairlock_share_event(struct fairlock_engine *engine, struct resp_event *event,
-                          struct fairlock_link *link);
-bool fairlock_share_closed(struct fairlock_engine *engine, struct fairlock_link *link);
+/* share.c */
+extern const struct fairlock_hooks fairlock_share_hooks;
 
 #endif

@@ -16,7 +16,17 @@
 -- include hand_over.lua
 -- include share.lua
 
-if not alone and till > now and tonumber(of) > tonumber(token) then return go_on(count) end
+if not alone and till > now and tonumber(of) > tonumber(token) then -- as in shared.lua
+  local at = end_of(lease)
+  if at >= till then words = lease .. renews else at = till end
+  if score then forget(id) end
+  take_out()
+  put(id, of, at, count, words)
+  name_limit(at)
+  write()
+  call('pexpire', meta, ttl + 172800000)
+  return {1, tonumber(of), now}
+end
 local from = id:gsub('%d+$', mode:sub(2))
 -- Or a token that was written for id, by a request that was stopped before it did more.
 local has = ttl ~= -2 and not shared and (last == token or call('hget', meta, 'holder') == id)

@@ -201,22 +201,3 @@ local function write(gone)
   set_head(rest)
   ttl = rest
 end
-
--- id's hold goes on, with this hold count. Only the first confirmation of a grant may shorten the lease,
--- as in lock.lua.
-local function go_on(holds, confirms)
-  local at = end_of(lease)
-  if confirms or at >= till then words = lease .. renews else at = till end
-  if score then forget(id) end -- whoever let it in was stopped before
-  if not alone then take_out() end
-  put(id, of, at, holds, words)
-  name_limit(at)
-  if alone then -- only the notes say its token, until others get theirs
-    write()
-    changes = {}
-  end
-  if head and (alone or confirms) then let_in() end
-  write()
-  call('pexpire', meta, ttl + 172800000)
-  return {1, tonumber(of), now}
-end

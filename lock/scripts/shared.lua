@@ -25,7 +25,21 @@ local earlier = tonumber(token) or 0
 local number = tonumber(of) or 0
 local lives = own and till > now
 if not ending and lives and (keeps and of == token or not keeps and number > earlier and number < 2 ^ 53) then
-  return go_on(keeps or count, count == '0' and keeps)
+  -- Only the first confirmation may shorten the lease, as in lock.lua.
+  local confirms, at = count == '0' and keeps, end_of(lease)
+  if confirms or at >= till then words = lease .. renews else at = till end
+  if score then forget(id) end -- whoever let it in was stopped before
+  if not alone then take_out() end
+  put(id, of, at, keeps or count, words)
+  name_limit(at)
+  if alone then -- only the notes say its token, until others get theirs
+    write()
+    changes = {}
+  end
+  if head and (alone or confirms) then let_in() end
+  write()
+  call('pexpire', meta, ttl + 172800000)
+  return {1, number, now}
 elseif keeps then
   return {-1, 0, now}
 elseif refused and not ending then

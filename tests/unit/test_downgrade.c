@@ -388,13 +388,15 @@ static void test_beside_others(void)
 
 static void test_misuse(void)
 {
-  struct fairlock_shared other, third;
+  struct fairlock_shared other, third, fourth;
   struct fairlock_engine another;
   set_up_alone(FAIRLOCK_RENEW);
   CHECK_EQUAL(fairlock_engine_downgrade(&a, &heir, 99, now), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_downgrade(heir_handle, &heir, FAIRLOCK_RENEW, now), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &other, "doo", 3, 7), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_downgrade(&a, &other, FAIRLOCK_RENEW, now), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &fourth, "doors", 5, 7), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_downgrade(&a, &fourth, FAIRLOCK_RENEW, now), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &third, "deer", 4, 7), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_downgrade(&a, &third, FAIRLOCK_RENEW, now), FAIRLOCK_INVALID);
   third.handle.engine = &another;
