@@ -333,7 +333,7 @@ test_ask() {
   said 'a: 1 of its 2 holders have not released it'
   ends 143 $one
   # and one that does not listen
-  redis hset a deaf:1 "7 99999999999999 1 30000+" >"$dir/answer"
+  redis hset a deaf:1 "7 $(($(now_ms) + 600000)) 1 600000+" >"$dir/answer"
   expect 1 "$fairlock" break --ask a
   printed "a: asked $owner to release it"
   said 'a: deaf:1 cannot be asked: it does not listen'
