@@ -4,6 +4,7 @@
  * Sentinels and the process of the master, which the demo kills, and ends them. Its exit status is
  * the demo's.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -50,25 +51,52 @@ static void pass_on(int number)
   (void)kill(demo, number);
 }
 
-int main(int argc, char **argv)
+/* A server has ended. Once the demo has killed the master, the Sentinels look for the next one. */
+static void note_end(pid_t process)
+{
+  if (process == rig.node[0].pid) {
+    node_kill(&rig.node[0]);
+    (void)sentinels_be_patient(&rig, false);
+  } else {
+    (void)waitpid(process, NULL, 0);
+  }
+}
+
+static int await_demo(void)
 {
   int status = 2;
+  siginfo_t ended = {0};
+  while (demo > 0) {
+    if (waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT) != 0) {
+      if (errno == EINTR) continue;
+      break;
+    }
+    if (ended.si_pid != demo) {
+      note_end(ended.si_pid);
+      continue;
+    }
+    (void)waitpid(demo, &status, 0);
+    break;
+  }
+  return status;
+}
+
+int main(int argc, char **argv)
+{
   pid_t parent = getpid();
   if (argc < 2) {
     (void)fprintf(stderr, "usage: failover DEMO [ARGUMENT]...\n");
     return 2;
   }
   sentinels_start(&rig, NULL);
-  (void)sentinels_be_patient(&rig, false); /* the demo kills the master */
-  (void)alarm(0);                          /* people may take their time */
+  (void)alarm(0); /* people may take their time */
   demo = fork();
   if (demo == 0) {
     leave_signals(SIG_DFL);
     become_demo(argv, parent);
   }
   leave_signals(pass_on);
-  while (demo > 0 && waitpid(demo, &status, 0) != demo) {
-  }
+  int status = await_demo();
   rig_stop(&rig);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
