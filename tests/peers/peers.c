@@ -180,6 +180,7 @@ static void write_table(FILE *file, double load_before)
   for (int i = 0; i < PEERS; i++) {
     if (peers[i].version[0] != 0) write_row(file, &peers[i]);
   }
+  fprintf(file, "\n");
   write_circumstances(file, &asked, load_before);
 }
 

@@ -148,7 +148,7 @@ void write_circumstances(FILE *file, struct raw *redis, double load_before)
   if (at != NULL) sscanf(at, "redis_version:%31s", version);
   strftime(day, sizeof day, "%Y-%m-%d", gmtime(&now));
   fprintf(file,
-          "\nOf %s, on %ld cores, with Redis %s on loopback; load average before the run %.2f, at "
+          "Of %s, on %ld cores, with Redis %s on loopback; load average before the run %.2f, at "
           "its end %.2f.\n",
           day, sysconf(_SC_NPROCESSORS_ONLN), version, load_before, load_now());
 }

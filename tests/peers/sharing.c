@@ -253,8 +253,17 @@ static void write_row(FILE *file, struct peer *peer)
           short_number(median[CPU_PER_HOLD]), peer->after_holder, peer->after_waiter);
 }
 
+static bool any_of(bool semaphores)
+{
+  for (int i = 0; i < PEERS; i++) {
+    if (peers[i].semaphore == semaphores && peers[i].version[0] != 0) return true;
+  }
+  return false;
+}
+
 static void write_table(FILE *file, bool semaphores, const char *contest, const char *whose)
 {
+  if (!any_of(semaphores)) return;
   fprintf(file,
           "| %s | says it is | overtaken | at most by | longest wait%s, holds | hold at once | "
           "acquire + release: p50, p99, µs | server's CPU per hold, µs | killed holder, waiter: "
@@ -263,6 +272,7 @@ static void write_table(FILE *file, bool semaphores, const char *contest, const 
   for (int i = 0; i < PEERS; i++) {
     if (peers[i].semaphore == semaphores && peers[i].version[0] != 0) write_row(file, &peers[i]);
   }
+  fprintf(file, "\n");
 }
 
 static void write_tables(const char *path, double load_before)
@@ -270,7 +280,6 @@ static void write_tables(const char *path, double load_before)
   FILE *file = fopen(path, "w");
   if (file == NULL) give_up(path);
   write_table(file, false, "a writer among 16 readers", ": writer's, readers'");
-  fprintf(file, "\n");
   write_table(file, true, "16 at a semaphore of 4", "");
   write_circumstances(file, &asked, load_before);
   if (fclose(file) != 0) give_up(path);
