@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The holder */
+/* Those who hold */
 
 static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
 {
@@ -20,6 +20,8 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
   if (party->device != NULL) {
     check_token_given(party, token);
     world->counters.grants++;
+    world->counters.shares += party->shares;
+    world->counters.beside += lock->now.used > 1;
     if (party->place.queued) world->counters.waits++;
     check_wanted(party, token);
   } else {
@@ -37,42 +39,35 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
   TRACE(world, "%s holds %s, token %llu", party->id, lock->text[0], (unsigned long long)token);
 }
 
-/* The lock as it stands after a script. */
-static void look_at_holder(struct world *world, struct lock *lock, const struct party *by)
+/* What the party has now is not what it had. */
+static bool has_begun(const struct party *party)
 {
-  struct store *store = redis_store(world->redis);
-  struct key *hash = store_find(store, lock->keys[0]);
-  struct party *holder = NULL;
-  struct text count = {"", 0};
-  uint64_t token = 0;
-  if (hash != NULL) {
-    const struct entry *entry = hash->dict.slots;
-    while (entry->name == NULL)
-      entry++;
-    holder = party_named(world, (struct text){entry->name, entry->size});
-    count = (struct text){entry->value, entry->value_size};
-    if (hash->dict.used != 1)
-      world_fail(world, "%s has %u holders", lock->text[0], hash->dict.used);
-    if (hash->expires == STORE_NEVER) world_fail(world, "%s has no end", lock->text[0]);
-    if (holder == NULL) {
-      world_fail(world, "%s is held by a stranger", lock->text[0]);
-      return;
-    }
-    if (holder->device != NULL)
-      token = number_of(value_of(store_find(store, lock->keys[3]), "token"));
-  }
-  bool changed =
-      holder != lock->holder || (holder != NULL && token != lock->token && holder->device != NULL);
+  const struct held *now = &party->held;
+  if (now->is && party->held_before.is && now->token == party->held_before.token) return false;
+  /* its lease had ended, before the clock went back */
+  if (now->shared && now->token == party->granted && !world_safe(party->world)) return false;
   /* the note was evicted */
-  if (token == 0 && world->profile.faults & FAULT_EVICT) changed = false;
-  if (changed) loss_end_hold(lock->holder);
-  lock->holder = holder;
-  lock->token = token;
-  if (!changed || holder == NULL) return;
-  begin_hold(lock, holder, token);
-  if (holder->device != NULL) check_first(world, lock);
-  if (holder->device != NULL) check_claim(holder, hash, count);
-  check_told(holder, by);
+  return now->is && (now->token != 0 || !(party->world->profile.faults & FAULT_EVICT));
+}
+
+/* The lock as it stands after a script. */
+static void look_at_holders(struct world *world, struct lock *lock, const struct party *by)
+{
+  holders_read(world, lock);
+  check_holders(world, lock);
+  if (world->failed) return;
+  for (uint32_t i = 0; i < lock->before.used; i++) {
+    struct party *party = lock->before.list[i];
+    if (!party->held.is || has_begun(party)) loss_end_hold(party);
+  }
+  for (uint32_t i = 0; i < lock->now.used && !world->failed; i++) {
+    struct party *party = lock->now.list[i];
+    if (!has_begun(party)) continue;
+    begin_hold(lock, party, party->held.token);
+    if (party->device != NULL) check_first(world, lock);
+    if (party->device != NULL) check_claim(party);
+    check_told(party, by);
+  }
 }
 
 /* What was asked for */
@@ -92,11 +87,18 @@ struct asked {
   bool acquires;
   bool forces;   /* ends somebody's hold */
   bool releases; /* or leaves the queue */
+  bool shares;
 };
+
+static bool is_script(const struct execution *execution, const struct fairlock_script *script)
+{
+  return memcmp(execution->sha1, script->sha1, 40) == 0;
+}
 
 static struct asked asked_for(const struct execution *execution, int script)
 {
   struct asked asked = {.id = execution->arguments[0], .acquires = script == ASKS_ACQUIRE};
+  asked.shares = is_script(execution, &fairlock_shared_script);
   struct text words[5] = {{"", 0}};
   struct text rest = asked.id;
   if (script < 0) return asked;
@@ -135,10 +137,10 @@ int asks_of_lock(struct text request)
 /* Which of ours it is; -1: Redisson's. */
 static int script_index(const struct execution *execution)
 {
-  if (memcmp(execution->sha1, fairlock_lock_script.sha1, 40) == 0)
+  if (is_script(execution, &fairlock_lock_script) || is_script(execution, &fairlock_shared_script))
     return asks_of_lock(execution->arguments[0]);
-  if (memcmp(execution->sha1, fairlock_break_script.sha1, 40) == 0) return ASKS_BREAK;
-  return memcmp(execution->sha1, fairlock_inspect_script.sha1, 40) == 0 ? ASKS_INSPECT : -1;
+  if (is_script(execution, &fairlock_break_script)) return ASKS_BREAK;
+  return is_script(execution, &fairlock_inspect_script) ? ASKS_INSPECT : -1;
 }
 
 static void trace_execution(struct world *world, const struct execution *execution,
@@ -166,16 +168,26 @@ static void trace_execution(struct world *world, const struct execution *executi
 
 /* After each script */
 
+/* It has looked at those who wait; a repeated acquire does not. confirms: it is a claim that became a hold. */
+static bool lets_in(const struct asked *asked, bool same, bool confirms, int64_t state)
+{
+  if (!asked->shares) return false;
+  return asked->releases || confirms ||
+         (asked->acquires && asked->mode >= 0 && (state == 0 || (state == 1 && !same)));
+}
+
 static void follow_ours(struct party *party, const struct execution *execution,
                         const struct asked *asked, bool same, int64_t before)
 {
   const struct value *values = execution->reply->values;
   int64_t state = execution->reply->used == 4 ? values[1].integer : -9;
   int64_t mode = asked->mode;
+  bool confirms = false;
   if (values[0].kind == VALUE_ERROR || state == -2) return;
+  if (state == 2) check_refused_limit(party, values[2].integer);
   if (asked->acquires && state == 1) {
     belief_end_stray(party, execution->client->owner);
-    bool confirms = party->handover.claims && mode < 0;
+    confirms = party->handover.claims && mode < 0;
     if (confirms) party->handover.claims = false;
     check_lease(party, confirms || !same, asked->lease_ms, before);
     check_count(party, mode);
@@ -195,6 +207,7 @@ static void follow_ours(struct party *party, const struct execution *execution,
     if (state == 1) party->repetition.released = asked->token;
     check_repeated(party, asked->token, state == 1);
   }
+  if (lets_in(asked, same, confirms, state)) check_let_in(party->world, party->lock);
 }
 
 /*
@@ -215,25 +228,71 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
     by->place.astray = true;
   if (world_strict(world) || !execution->wrote) return; /* a replica never writes */
   struct store *store = redis_store(redis);
-  struct party *holder = holder_in(world, store_find(store, lock->keys[0]));
-  if (holder == NULL || holder->device == NULL) return;
-  const struct link *link = holder->device->link;
-  if (link != NULL && link->node->redis == redis)
-    belief_add_stray(holder, number_of(value_of(store_find(store, lock->keys[3]), "token")),
-                     INT64_MAX);
+  const struct key *hash = store_find(store, lock->keys[0]);
+  uint64_t newest = number_of(value_of(store_find(store, lock->keys[3]), "token"));
+  for (uint32_t i = 0; hash != NULL && i < hash->dict.size; i++) {
+    const struct entry *entry = &hash->dict.slots[i];
+    if (entry->name == NULL) continue;
+    struct party *holder = party_named(world, (struct text){entry->name, entry->size});
+    if (holder == NULL || holder->device == NULL) continue;
+    const struct link *link = holder->device->link;
+    if (link == NULL || link->node->redis != redis) continue;
+    uint64_t token = hold_is_shared(hash) ? share_token(hash, entry) : newest;
+    belief_add_stray(holder, token, INT64_MAX);
+  }
 }
 
-/* Who asks changes nothing, and who names a hold ends no other. token: of the hold until now. */
+/* Until the script. */
+static bool held_until_now(const struct party *party)
+{
+  const struct held *held = &party->held_before;
+  return held->is && held->expires > world_server_ms(party->world);
+}
+
+static bool has_ended(const struct party *party)
+{
+  return !party->held.is || party->held.token != party->held_before.token;
+}
+
+/* Who asks changes nothing, and who names a hold ends that one; who names none ends all. */
 static void check_broken(struct world *world, const struct lock *lock,
-                         const struct execution *execution, const struct asked *asked,
-                         uint64_t token)
+                         const struct execution *execution, const struct asked *asked)
 {
   const struct value *values = execution->reply->values;
-  bool done = values[0].kind != VALUE_ERROR && values[1].integer == 1;
   if (!asked->forces && execution->wrote)
     world_fail(world, "%s: asking has changed something", lock->text[0]);
-  if (asked->forces && done && asked->token != 0 && asked->token != token)
-    world_fail(world, "%s: another hold than the one that was named was ended", lock->text[0]);
+  if (!asked->forces || values[0].kind == VALUE_ERROR || !world_safe(world)) return;
+  bool done = values[1].integer == 1;
+  for (uint32_t i = 0; i < lock->before.used; i++) {
+    const struct party *party = lock->before.list[i];
+    bool meant = done && (asked->token == 0 || asked->token == party->held_before.token);
+    if (!held_until_now(party) || meant == has_ended(party)) continue;
+    world_fail(world, "%s: %s of %s", lock->text[0],
+               meant ? "the hold that was named goes on, that"
+                     : "another hold than the one that was named was ended, that",
+               party->id);
+  }
+}
+
+/* Holds that somebody else has ended: a script that was refused half-way has left them a millisecond. */
+static void note_forced(const struct world *world, const struct lock *lock)
+{
+  for (uint32_t i = 0; i < lock->before.used; i++) {
+    struct party *party = lock->before.list[i];
+    const struct held *before = &party->held_before;
+    if (has_ended(party) || party->held.expires < before->expires)
+      belief_end_by_force(party, before->token, expiry_time(before->expires, world->jump));
+  }
+}
+
+/* Some hold has ended or begun, perhaps not by a release. */
+static bool has_changed(const struct lock *lock)
+{
+  for (uint32_t i = 0; i < lock->before.used; i++) {
+    const struct party *party = lock->before.list[i];
+    if (party->held_before.token != 0 && has_ended(party)) return true;
+  }
+  return false;
 }
 
 void check_execution(struct world *world, const struct execution *execution)
@@ -265,34 +324,28 @@ void check_execution(struct world *world, const struct execution *execution)
     party->place.uncertain = refused && party->place.queued;
     order_leave(party);
   }
-  uint64_t token = lock->token;
-  struct party *holder = lock->holder;
-  look_at_holder(world, lock, party);
+  look_at_holders(world, lock, party);
   check_redisson(world, lock, script >= 0 && !refused);
-  if (token != 0 && lock->token != token) lock->ended = 0; /* perhaps not by a release */
-  bool same = holder == lock->holder && token == lock->token;
-  const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
-  int64_t expires = hash != NULL ? hash->expires : 0;
-  if (script == ASKS_BREAK) check_broken(world, lock, execution, &asked, token);
-  /* refused half-way, it has left the hold a millisecond */
-  if (asked.forces && holder != NULL && (!same || expires < lock->expires))
-    belief_end_by_force(holder, token, expiry_time(lock->expires, world->jump));
+  if (has_changed(lock)) lock->ended = 0;
+  if (script == ASKS_BREAK) check_broken(world, lock, execution, &asked);
+  if (asked.forces) note_forced(world, lock);
+  bool same = party != NULL && party->held_before.is && !has_ended(party);
   if (party != NULL && party->device != NULL)
-    follow_ours(party, execution, &asked, same, lock->expires);
+    follow_ours(party, execution, &asked, same, same ? party->held_before.expires : 0);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER &&
            execution->argument_count > 3)
     order_heard(party, execution->client->owner);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT)
     order_leave(party); /* Redisson's, and it gave up */
-  lock->expires = expires;
   peers_note_woken(world, lock);
   check_queue(world, lock);
   if (refused && script >= 0) check_dropped(world, lock);
   check_idle(world, lock);
   check_covers(lock);
-  bool free_now = lock->holder == NULL;
+  bool void_or_refused = void_one || (!refused && execution->reply->values[1].integer == 2);
   bool hands_over = asked.releases || asked.forces || (asked.acquires && asked.mode >= 0);
-  if (free_now && world_ordered(world) && script >= 0 && hands_over && !refused && !void_one)
+  bool free_now = store_find(redis_store(world->redis), lock->keys[0]) == NULL;
+  if (free_now && world_ordered(world) && script >= 0 && hands_over && !refused && !void_or_refused)
     check_handover(world, lock);
 }
 
@@ -306,10 +359,41 @@ void check_wiped(struct world *world)
     struct lock *lock = &world->locks[i];
     while (lock->queue.first != NULL)
       order_leave(lock->queue.first);
-    loss_end_hold(lock->holder);
-    lock->holder = NULL;
+    holders_read(world, lock);
+    for (uint32_t j = 0; j < lock->before.used; j++)
+      loss_end_hold(lock->before.list[j]);
     lock->ended = 0;
     lock->idle.since = -1;
+  }
+}
+
+/* A hold that the new master knows of, and the old one did not have any more. */
+static void bring_back(struct party *party)
+{
+  struct world *world = party->world;
+  uint64_t token = party->held.token;
+  party->granted = token;
+  party->loss.over = false;
+  party->handover.by_claim = true; /* as far as anybody knows */
+  struct forced *of = belief_forced(party, token);
+  if (of == NULL) return;
+  /* it is believed in for as long as the old master said */
+  if (!world_strict(world)) belief_add_stray(party, token, of->until);
+  of->token = 0;
+}
+
+static void take_holders(struct lock *lock, struct redis *old, int64_t jump)
+{
+  for (uint32_t i = 0; i < lock->before.used; i++) {
+    struct party *party = lock->before.list[i];
+    belief_note_lost(party, !has_ended(party), old, jump);
+    if (has_ended(party)) loss_end_hold(party);
+  }
+  for (uint32_t i = 0; i < lock->now.used; i++) {
+    struct party *party = lock->now.list[i];
+    party->revived = party->held.token;
+    party->handover.claims = party->held.count == 0;
+    if (!party->held_before.is || has_ended(party)) bring_back(party);
   }
 }
 
@@ -317,12 +401,9 @@ static void check_promoted_lock(struct world *world, struct lock *lock, struct r
                                 int64_t jump)
 {
   struct store *store = redis_store(world->redis);
-  const struct key *hash = store_find(store, lock->keys[0]);
   const struct key *queue = store_find(store, lock->keys[1]);
   const struct key *notes = store_find(store, lock->keys[3]);
-  struct party *holder = holder_in(world, hash);
   uint64_t token = number_of(value_of(notes, "token"));
-  bool same = holder != NULL && holder == lock->holder && token == lock->token;
   while (lock->queue.first != NULL)
     order_leave(lock->queue.first);
   for (int64_t i = 0; queue != NULL && i < queue->list.used; i++) {
@@ -330,27 +411,14 @@ static void check_promoted_lock(struct world *world, struct lock *lock, struct r
     struct party *party = party_named(world, (struct text){item->data, item->size});
     if (party != NULL) order_take_place(party, value_of(notes, party->id));
   }
-  if (lock->holder != NULL) belief_note_lost(lock, same ? holder : NULL, old, jump);
-  if (!same) loss_end_hold(lock->holder);
-  lock->holder = holder;
-  lock->token = holder != NULL ? token : 0;
+  holders_read(world, lock);
   lock->tokens.given = token;
   lock->revived = token;
   if (!world_strict(world) && lock->tokens.believed > token) lock->tokens.believed = token;
-  lock->expires = hash != NULL ? hash->expires : 0;
+  if (!world_strict(world) && lock->tokens.alone > token) lock->tokens.alone = token;
+  take_holders(lock, old, jump);
   lock->ended = 0;
   lock->idle.since = -1;
-  if (holder == NULL) return;
-  holder->handover.claims = text_equal(value_of(hash, holder->id), text_of("0"));
-  if (same) return;
-  holder->granted = token;
-  holder->loss.over = false;
-  holder->handover.by_claim = true; /* as far as anybody knows */
-  struct forced *of = belief_forced(holder, token);
-  if (of == NULL) return;
-  /* it is believed in for as long as the old master said */
-  if (!world_strict(world)) belief_add_stray(holder, token, of->until);
-  of->token = 0;
 }
 
 void check_promoted(struct world *world, struct redis *old, int64_t jump)

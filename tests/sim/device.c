@@ -304,18 +304,38 @@ void device_service(struct device *device)
 
 /* Life */
 
+/* The handle shares the lock, with the limit of the others or with another one. */
+static int add_shared(struct party *party)
+{
+  struct world *world = party->world;
+  const struct lock *lock = party->lock;
+  party->shares = true;
+  party->limit = lock->limit;
+  if (random_chance(&world->random, world->profile.others))
+    party->limit = (int)random_below(&world->random, 5);
+  return fairlock_engine_add_shared(&party->device->engine, &party->sharing, lock->keys[0].data,
+                                    lock->keys[0].size, (uint32_t)party->limit);
+}
+
+static int add_handle(struct party *party)
+{
+  struct world *world = party->world;
+  const struct text name = party->lock->keys[0];
+  int sharing = world->profile.sharing;
+  if (sharing > 0 && random_chance(&world->random, sharing)) return add_shared(party);
+  return fairlock_engine_add(&party->device->engine, &party->handle, name.data, name.size);
+}
+
 struct party *device_add_party(struct device *device, int place)
 {
   struct world *world = device->world;
   struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];
   struct party *party = world_add_party(world, NULL, lock);
-  if (fairlock_engine_add(&device->engine, &party->handle, lock->keys[0].data,
-                          lock->keys[0].size) != FAIRLOCK_OK) {
+  party->device = device;
+  if (add_handle(party) != FAIRLOCK_OK)
     world_fail(world, "%s: a handle could not be added", device->client_id);
-  }
   snprintf(party->id, sizeof party->id, "%s:%u", device->client_id, (unsigned)party->handle.number);
   if (device->named) name_party(device, party);
-  party->device = device;
   device->parties[place] = party;
   return party;
 }
@@ -402,6 +422,7 @@ void device_start(struct device *device)
   }
   if (world->profile.way != ONE_SERVER) follow(device);
   keep(device);
+  if (world->profile.sharing > 0) fairlock_engine_share(&device->engine, &device->sharing);
   if (device_patience(device) > world->longest) world->longest = device_patience(device);
   int64_t handles = random_between(random, 1, world->profile.handles);
   for (int i = 0; i < handles; i++)

@@ -1,7 +1,8 @@
 /*
- * One holder. What a holder believes, by its own clock, fairlock_engine_remaining_ms() says. The
- * server must cover each belief: the lock is the believer's, and its lease ends later than the
- * belief. It follows that no two beliefs overlap, which is checked all the same.
+ * One holder, or several that share. What a holder believes, by its own clock,
+ * fairlock_engine_remaining_ms() says. The server must cover each belief: the lock, or a share of
+ * it, is the believer's, and its lease ends later than the belief. It follows that no two beliefs
+ * overlap but those of at most so many who share, which is checked all the same.
  */
 #include "world.h"
 
@@ -81,22 +82,20 @@ void belief_end_by_force(struct party *holder, uint64_t token, int64_t until)
 /* Its lease may be shorter than what was lost. */
 void belief_end_stray(struct party *party, const struct link *link)
 {
-  struct stray *of = stray(party, party->lock->token);
+  struct stray *of = stray(party, party->held.token);
   if (of == NULL || link != party->device->link) return;
   bool believed = party->belief.holds && party->belief.token == of->token;
   int64_t until = believed ? party->belief.until : 0;
   if (of->until > until) of->until = until;
 }
 
-void belief_note_lost(const struct lock *lock, const struct party *now, struct redis *old,
-                      int64_t jump)
+void belief_note_lost(struct party *party, bool same, struct redis *old, int64_t jump)
 {
-  struct party *party = lock->holder;
-  const struct key *hash = store_find(redis_store(old), lock->keys[0]);
-  if (party == NULL || hash == NULL || world_strict(party->world)) return;
-  int64_t end = lease_end_by(hash, jump);
-  bool kept = party == now && party->granted == lock->token;
-  belief_add_stray(party, lock->token, kept ? end : INT64_MAX);
+  const struct key *hash = store_find(redis_store(old), party->lock->keys[0]);
+  int64_t end = hold_end(hash, party, jump);
+  if (end == INT64_MIN || world_strict(party->world)) return;
+  bool kept = same && party->granted == party->held_before.token;
+  belief_add_stray(party, party->held_before.token, kept ? end : INT64_MAX);
 }
 
 /* The promise */
@@ -107,13 +106,14 @@ static void check_cover(struct party *party)
   struct world *world = party->world;
   struct lock *lock = party->lock;
   if (belief_excused(party) || party->belief.until <= world->now) return;
-  struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
-  if (hash == NULL || dict_find(&hash->dict, text_of(party->id)) == NULL) {
+  const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
+  int64_t end = hold_end(hash, party, world->jump);
+  if (end == INT64_MIN) {
     world_fail(world, "%s believes for %lld us more that it holds %s, but does not", party->id,
                (long long)(party->belief.until - world->now), lock->text[0]);
-  } else if (lease_end(world, hash) < party->belief.until) {
+  } else if (end < party->belief.until) {
     world_fail(world, "%s believes that it holds %s for %lld us longer than its lease", party->id,
-               lock->text[0], (long long)(party->belief.until - lease_end(world, hash)));
+               lock->text[0], (long long)(party->belief.until - end));
   }
 }
 
@@ -128,20 +128,23 @@ static void check_acknowledged(struct party *party)
   const struct node *replica = failover_replica(world);
   if (!world_strict(world) || belief_excused(party) || party->belief.until <= world->now) return;
   const struct key *hash = store_find(redis_store(replica->redis), lock->keys[0]);
-  bool holds = hash != NULL && dict_find(&hash->dict, text_of(party->id)) != NULL;
-  if (holds && lease_end_by(hash, replica->jump) >= party->belief.until) return;
+  if (hold_end(hash, party, replica->jump) >= party->belief.until) return;
   world_fail(world, "%s believes that it holds %s, and %s would lose that", party->id,
              lock->text[0], replica->host);
 }
 
+/* Beside a belief there are at most those of others who share, as many as the limit allows. */
 static void check_alone(struct party *party)
 {
   struct world *world = party->world;
+  int beside = 0;
   if (belief_excused(party)) return;
   for (struct party *other = party->lock->believers; other != NULL; other = other->belief.next) {
     if (other == party || belief_excused(other) || other->belief.until <= world->now) continue;
-    world_fail(world, "%s and %s both believe that they hold %s", party->id, other->id,
-               party->lock->text[0]);
+    beside++;
+    if (may_share(party, other) && (party->limit == 0 || beside < party->limit)) continue;
+    world_fail(world, "%s and %s both believe that they hold %s%s", party->id, other->id,
+               party->lock->text[0], beside > 1 ? ", which is more than may" : "");
     return;
   }
 }

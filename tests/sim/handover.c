@@ -62,16 +62,18 @@ void check_told(struct party *party, const struct party *by)
 }
 
 /* A waiter that is handed the lock has its own timeout to confirm it, and no hold before that. */
-void check_claim(struct party *party, const struct key *hash, struct text count)
+void check_claim(struct party *party)
 {
   struct world *world = party->world;
-  party->handover.claims = text_equal(count, text_of("0"));
+  int64_t timeout = party->place.timeout_ms;
+  party->handover.claims = party->held.count == 0;
   party->handover.by_claim = party->handover.claims;
   if (!party->handover.claims || !world_ordered(world)) return;
-  int64_t claim = hash->expires - world_server_ms(world);
-  if (claim == party->place.timeout_ms) return;
+  int64_t now = world_server_ms(world);
+  int64_t claim = party->held.expires - now;
+  if (claim == (party->held.shared ? share_end(world, timeout) - now : timeout)) return;
   world_fail(world, "%s is handed %s for %lld ms, and its timeout is %lld ms", party->id,
-             party->lock->text[0], (long long)claim, (long long)party->place.timeout_ms);
+             party->lock->text[0], (long long)claim, (long long)timeout);
 }
 
 /* It was handed over to a place in the queue whose end a fail-over has lost. */
@@ -90,7 +92,7 @@ void check_confirmed(void *object, uint32_t stamp)
   const struct party *party = object;
   struct world *world = party->world;
   const struct lock *lock = party->lock;
-  bool held = lock->holder == party && (uint32_t)lock->token == stamp && party->belief.holds;
+  bool held = party_holds(party, stamp) && party->belief.holds;
   if (party->gone || !held || !party->handover.claims || party->job != JOB_HOLD) return;
   if (party->handle.flags & RENEWS) return;
   if (!world_ordered(world) || !progress_goes_through(party, party->lease.from)) return;

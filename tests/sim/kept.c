@@ -75,7 +75,7 @@ static bool sends_slowly(const struct party *party)
 /* To a server that was no master any more: the master does not know, and waits for the lease. */
 static bool gave_back_elsewhere(const struct party *party)
 {
-  return party->repetition.released == party->lock->token;
+  return party->repetition.released == party->held.token;
 }
 
 /* Two trips, and some time to spare, after somebody has queued. */
@@ -83,8 +83,8 @@ static void check_given_back(void *object, uint32_t stamp)
 {
   const struct party *party = object;
   const struct lock *lock = party->lock;
-  bool holds = lock->holder == party && (uint32_t)lock->token == stamp;
-  if (party->gone || !holds || !kept_hold(party, lock->token) || party->belief.holds) return;
+  bool holds = party_holds(party, stamp);
+  if (party->gone || !holds || !kept_hold(party, party->held.token) || party->belief.holds) return;
   if (gave_back_elsewhere(party)) return;
   if (sends_slowly(party) || told_of(party) == NULL || party->job != JOB_IDLE) return;
   int64_t since = party->world->now - SECOND - 3 * device_round_trip(party->device);
@@ -96,8 +96,10 @@ static void check_given_back(void *object, uint32_t stamp)
 
 void check_recalled(struct lock *lock)
 {
-  struct party *party = lock->holder;
-  if (party == NULL || party->device == NULL || !kept_hold(party, lock->token)) return;
-  world_later(party->world, 2 * SECOND + 4 * device_round_trip(party->device), check_given_back,
-              party, (uint32_t)lock->token);
+  for (uint32_t i = 0; i < lock->now.used; i++) {
+    struct party *party = lock->now.list[i];
+    if (party->device == NULL || !kept_hold(party, party->held.token)) continue;
+    world_later(party->world, 2 * SECOND + 4 * device_round_trip(party->device), check_given_back,
+                party, (uint32_t)party->held.token);
+  }
 }

@@ -12,15 +12,15 @@
 void check_lease(const struct party *party, bool confirms, uint64_t lease_ms, int64_t before)
 {
   struct world *world = party->world;
-  const struct key *hash = store_find(redis_store(world->redis), party->lock->keys[0]);
-  if (hash == NULL || !world_safe(world)) return;
-  int64_t asked = world_server_ms(world) + (int64_t)lease_ms;
+  int64_t expires = party->held.expires;
+  if (!party->held.is || !world_safe(world)) return;
+  int64_t asked = party->held.shared ? share_end(world, (int64_t)lease_ms)
+                                     : world_server_ms(world) + (int64_t)lease_ms;
   int64_t expected = !confirms && before > asked ? before : asked;
-  if (hash->expires == expected) return;
-  world_fail(
-      world, "%s: the lease of %s ends %lld ms too %s", party->id, party->lock->text[0],
-      (long long)(hash->expires > expected ? hash->expires - expected : expected - hash->expires),
-      hash->expires > expected ? "late" : "early");
+  if (expires == expected) return;
+  world_fail(world, "%s: the lease of %s ends %lld ms too %s", party->id, party->lock->text[0],
+             (long long)(expires > expected ? expires - expected : expected - expires),
+             expires > expected ? "late" : "early");
 }
 
 int64_t lease_asked(const struct party *party)
@@ -31,7 +31,8 @@ int64_t lease_asked(const struct party *party)
 /* How much later than its lease a hold may end. */
 static int64_t lease_slack(const struct party *party)
 {
-  return SECOND + 2 * device_round_trip(party->device);
+  int64_t rounded = party->shares && party->lease.ends < INT64_MAX ? party->handle.lease_ms : 0;
+  return SECOND + 2 * device_round_trip(party->device) + rounded * MS / 16;
 }
 
 /*
@@ -41,8 +42,7 @@ static int64_t lease_slack(const struct party *party)
 static bool lease_excused(const struct party *party)
 {
   const struct world *world = party->world;
-  return !world_ordered(world) || world->profile.synced ||
-         party->lock->token == party->lock->revived;
+  return !world_ordered(world) || world->profile.synced || hold_revived(party, party->held.token);
 }
 
 static void check_lease_over(void *object, uint32_t stamp)
@@ -50,11 +50,12 @@ static void check_lease_over(void *object, uint32_t stamp)
   const struct party *party = object;
   struct world *world = party->world;
   const struct lock *lock = party->lock;
-  bool held = lock->holder == party && (uint32_t)lock->token == stamp;
+  bool held = party_holds(party, stamp);
   if (party->gone || !held || party->lease.ends == INT64_MAX || lease_excused(party)) return;
   if (world->now < party->lease.ends + lease_slack(party)) return;
   if (!progress_goes_through(party, party->lease.from)) return;
-  if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
+  const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
+  if (hold_end(hash, party, world->jump) <= world->now) return;
   world_fail(world, "%s has %s for longer than it asked for", party->id, lock->text[0]);
 }
 
@@ -86,5 +87,5 @@ void lease_extended(struct party *party, const struct link *link, int64_t mode, 
 {
   if (!is_late_acquire(party, link, mode)) return;
   TRACE(party->world, "%s has %s for longer by a late acquire", party->id, party->lock->text[0]);
-  lease_may_last(party, party->lock->token, (int64_t)lease_ms * MS);
+  lease_may_last(party, party->held.token, (int64_t)lease_ms * MS);
 }

@@ -69,9 +69,9 @@ static void check_orphan(void *object, uint32_t stamp)
   struct world *world = party->world;
   const struct device *device = party->device;
   const struct lock *lock = party->lock;
-  bool holds = lock->holder == party && (uint32_t)lock->token == stamp;
-  if (party->gone || !holds || party->belief.holds || party->loss.told == lock->token) return;
-  if (lock->token == lock->revived) return;
+  uint64_t token = party->held.token;
+  if (party->gone || !party_holds(party, stamp) || party->belief.holds) return;
+  if (party->loss.told == token || hold_revived(party, token)) return;
   if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
   if (party->kept.is || party->kept.ended > world->now - time_to_give_back(device)) {
     world_later(world, time_to_give_back(device), check_orphan, party, stamp);
@@ -80,7 +80,8 @@ static void check_orphan(void *object, uint32_t stamp)
   /* what is in doubt lives for longer when the engine has not heard the server's time for hours */
   int64_t since = world->now - time_to_give_back(device) - device->engine.in_doubt_ms * MS;
   if (could_not_give_back(party, since)) return;
-  if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
+  const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
+  if (hold_end(hash, party, world->jump) <= world->now) return;
   world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
 }
 
@@ -127,8 +128,10 @@ void check_nothing_left(struct world *world, bool swept)
     /* PEXPIRE was denied: the first grant in the next 1000 s makes up for it */
     bool denied = !swept && world->profile.faults & FAULT_DENY && ours->expires == STORE_NEVER;
     if (!ends && !denied) world_fail(world, "%s has no end", lock->text[3]);
-    /* a later release has one field more */
-    if (swept && ours->dict.used > 6U + (world->profile.other == RELEASE_LATER))
+    /* a later release has one field more, and so have those who share */
+    bool shared = world->profile.sharing > 0;
+    unsigned more = (world->profile.other == RELEASE_LATER ? 1U : 0) + (shared ? 1U : 0);
+    if (swept && ours->dict.used > 6U + more)
       world_fail(world, "%s keeps %u notes", lock->text[3], ours->dict.used);
   }
 }

@@ -29,7 +29,7 @@ void check_lost(struct party *party)
   const struct fairlock *handle = &party->handle;
   bool early = party->belief.holds && party->belief.until > world->now &&
                (int32_t)(device_clock(party->device) - handle->ends_at) < 0;
-  bool still = lock->holder == party && lock->token == party->belief.token;
+  bool still = party->held.is && party->held.token == party->belief.token;
   if (early && still && !loss_excused(party))
     world_fail(world, "%s is told that it lost %s, but holds it", party->id, lock->text[0]);
 }

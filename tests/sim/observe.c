@@ -58,14 +58,6 @@ struct note read_note(struct text text)
                        .timeout_ms = (int64_t)numbers[2]};
 }
 
-struct party *holder_in(const struct world *world, const struct key *hash)
-{
-  const struct entry *entry = hash != NULL ? hash->dict.slots : NULL;
-  while (entry != NULL && entry->name == NULL)
-    entry++;
-  return entry != NULL ? party_named(world, (struct text){entry->name, entry->size}) : NULL;
-}
-
 const struct entry *score_of(const struct party *party)
 {
   struct key *scores = store_find(redis_store(party->world->redis), party->lock->keys[2]);
@@ -83,16 +75,6 @@ int64_t expiry_time(int64_t expires, int64_t jump)
 {
   if (expires == STORE_NEVER) return INT64_MAX;
   return (expires + 1) * MS - EPOCH - jump;
-}
-
-int64_t lease_end_by(const struct key *key, int64_t jump)
-{
-  return expiry_time(key->expires, jump);
-}
-
-int64_t lease_end(const struct world *world, const struct key *key)
-{
-  return lease_end_by(key, world->jump);
 }
 
 /* Waiters */

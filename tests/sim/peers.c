@@ -97,7 +97,7 @@ void check_redisson(struct world *world, struct lock *lock, bool by_us)
     /* dropped, and back at the end */
     bool again = passed && !by_us && entry != NULL && entry->score > party->peer.score;
     if (entry != NULL) party->peer.score = entry->score;
-    if ((entry != NULL && !again) || lock->holder == party) continue;
+    if ((entry != NULL && !again) || party->held.is) continue;
     order_leave(party);
     if (!by_us || passed || !world_ordered(world) || may_be_dropped(world, party)) continue;
     world_fail(world, "%s is dropped from %s, and would have come", party->id, lock->text[1]);

@@ -154,6 +154,21 @@ static void choose_keepers(struct world *world)
   world->profile.keepers = permille[world->seed * 0xd1342543de82ef95U >> 61];
 }
 
+/*
+ * How many of the handles share their lock, how many of them may at a time, and how many mistake
+ * that. Only in worlds with large seeds, so that the others stay as they were.
+ */
+static void choose_sharing(struct world *world)
+{
+  struct profile *profile = &world->profile;
+  if (world->seed < SHARING_SEEDS) return;
+  profile->sharing = (int)one_of(&world->random, 300, 600, 900);
+  profile->most = (int)one_of(&world->random, 0, 2, 8);
+  profile->others = (int)one_of(&world->random, 0, 0, 50);
+  /* it drops a waiter whose note says more than it knows */
+  if (profile->other == RELEASE_KEPT) profile->other = RELEASE_THIS;
+}
+
 void choose_profile(struct world *world)
 {
   struct profile *profile = &world->profile;
@@ -162,6 +177,7 @@ void choose_profile(struct world *world)
   if (suits && random_chance(&world->random, 300)) add_server(profile, &world->random);
   mix_releases(world);
   choose_keepers(world);
+  choose_sharing(world);
 }
 
 /* The worlds of the hunt */
@@ -335,4 +351,5 @@ void choose_hunt(struct world *world)
   hunts[world->seed % count](profile, &world->random);
   mix_releases(world);
   choose_keepers(world);
+  choose_sharing(world);
 }

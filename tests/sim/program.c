@@ -225,7 +225,10 @@ static void ask(struct party *party)
   uint32_t now = device_clock(party->device);
   bool asks = !force && random_chance(&world->random, 300);
   /* the present hold, an earlier one, or any */
-  uint64_t tokens[] = {party->lock->token, party->handle.token, 0};
+  const struct lock *lock = party->lock;
+  uint64_t tokens[] = {lock->token, party->handle.token, 0};
+  if (lock->now.used > 1)
+    tokens[1] = lock->now.list[random_below(&world->random, lock->now.used)]->held.token;
   party->hold = (struct fairlock_hold){.token = tokens[random_below(&world->random, 3)]};
   int status = force  ? fairlock_engine_force(&party->handle, &party->hold, now)
                : asks ? fairlock_engine_ask(&party->handle, &party->hold, now)

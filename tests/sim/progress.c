@@ -155,14 +155,17 @@ static bool jammed(const struct world *world, const struct lock *lock)
 }
 
 /*
- * Once nothing goes wrong any more, a free lock finds its next holder within a waiter timeout and a
+ * Once nothing goes wrong any more, a free lock finds its next holder, and a shared one the next
+ * that may share it, within a waiter timeout and a
  * heartbeat, or, while one of ours waits, one for each Redisson waiter that listens and does
  * nothing. One that begins to listen late costs two.
  */
 void check_idle(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
-  bool idle = store_find(store, lock->keys[0]) == NULL && store_find(store, lock->keys[1]) != NULL;
+  const struct key *hash = store_find(store, lock->keys[0]);
+  bool idle = hash == NULL && store_find(store, lock->keys[1]) != NULL;
+  if (hold_is_shared(hash)) idle = next_to_share(world, lock) != NULL;
   if (!idle || jammed(world, lock)) {
     lock->idle.since = -1;
     return;
@@ -179,7 +182,8 @@ void check_idle(struct world *world, struct lock *lock)
   /* by then each Redisson waiter has given up */
   if (ours) limit = (20 + 8 * world->profile.redissons) * SECOND + world->longest;
   if (world->calm && world->now - since > limit) {
-    world_fail(world, "%s is free, with somebody waiting, for %lld ms", lock->text[0],
+    world_fail(world, "%s is %s, with somebody waiting, for %lld ms", lock->text[0],
+               hash == NULL ? "free" : "shared by fewer than may",
                (long long)((world->now - since) / MS));
   }
 }

@@ -3,7 +3,9 @@
  * lock, the checks of it, and its excuses: the reasons for which a world may break it. An excuse is
  * a function of its own, or a condition with a comment, next to the check.
  *
- *   exclusion.c   one holder: the server covers what a holder believes
+ *   exclusion.c   one holder, or those who share: the server covers what a holder believes
+ *   sharing.c     who share are at most as many as their limit, and nobody has the lock alone beside
+ *                 them
  *   losses.c      a holder learns that its hold has ended
  *   tokens.c      tokens rise
  *   order.c       first come, first served
@@ -17,6 +19,7 @@
  *   kept.c        a lock that is kept is nobody's: whoever waits gets it
  *
  *   observe.c     what the server's memory shows, and the excuses that concern all promises
+ *   holders.c     who holds, as it shows it
  *   checks.c      asks all of them, after each script
  */
 #ifndef SIM_PROMISES_H
@@ -50,17 +53,14 @@ bool world_strict(const struct world *world);
 
 int64_t world_server_ms(const struct world *world);
 struct party *party_named(const struct world *world, struct text id); /* NULL: there is none */
-struct party *holder_in(const struct world *world, const struct key *hash); /* NULL: nobody */
-struct text value_of(const struct key *key, const char *field);             /* empty: none */
-uint64_t number_of(struct text text);                                       /* 0: it is none */
-const struct entry *score_of(const struct party *party); /* in the queue; NULL: none */
+struct text value_of(const struct key *key, const char *field);       /* empty: none */
+uint64_t number_of(struct text text);                                 /* 0: it is none */
+const struct entry *score_of(const struct party *party);              /* in the queue; NULL: none */
 /* By our scripts, a waiter of ours was heard within its timeout. In whole ms, as they count. */
 bool party_alive(const struct party *party);
 bool party_listens(const struct party *party);
 /* In the world's time; by a clock that is ahead by so much. */
 int64_t expiry_time(int64_t expires, int64_t jump);
-int64_t lease_end_by(const struct key *hash, int64_t jump);
-int64_t lease_end(const struct world *world, const struct key *hash); /* by the master's clock */
 
 /* What the server notes of a waiter, in ms of its clock. */
 struct note {
@@ -69,6 +69,35 @@ struct note {
 };
 
 struct note read_note(struct text text);
+
+/* holders.c */
+
+/* What the master's memory shows that a party has of its lock, after the last script. */
+struct held {
+  bool is;
+  bool shared;
+  uint64_t token;  /* 0: Redisson's */
+  int64_t expires; /* ms of the server's clock */
+  int64_t count;   /* 0: a claim */
+};
+
+/* Those who hold a lock, by their tokens. */
+struct holders {
+  struct party **list;
+  uint32_t used, size;
+};
+
+/* Reads who holds now, and who has until now: party->held, party->held_before. */
+void holders_read(struct world *world, struct lock *lock);
+void holders_free(struct lock *lock);
+bool hold_is_shared(const struct key *hash); /* NULL: there is none */
+/* How many share, says the field that counts them. */
+int64_t holders_counted(const struct key *hash, int64_t now);
+/* When a party's hold ends, in the world's time; INT64_MIN: it has none. hash: NULL, none. */
+int64_t hold_end(const struct key *hash, const struct party *party, int64_t jump);
+uint64_t share_token(const struct key *hash, const struct entry *entry);
+bool party_holds(const struct party *party, uint32_t token); /* its lower half */
+bool hold_revived(const struct party *party, uint64_t token);
 
 /* exclusion.c */
 
@@ -107,11 +136,21 @@ void belief_add_stray(struct party *party, uint64_t token, int64_t until);
 /* The master has confirmed the hold, on that connection. */
 void belief_end_stray(struct party *party, const struct link *link);
 /*
- * The hold may not be what its holder believes since a fail-over from the old server, whose clock
- * was ahead by that. now: who holds the same on the new master; NULL: nobody.
+ * What the party had until now may not be what it believes since a fail-over from the old server,
+ * whose clock was ahead by that. same: the new master has the same hold.
  */
-void belief_note_lost(const struct lock *lock, const struct party *now, struct redis *old,
-                      int64_t jump);
+void belief_note_lost(struct party *party, bool same, struct redis *old, int64_t jump);
+
+/* sharing.c */
+
+bool may_share(const struct party *party, const struct party *other);
+void check_holders(struct world *world, struct lock *lock);
+void check_let_in(struct world *world, struct lock *lock);
+void check_refused_limit(const struct party *party, int64_t told);
+/* When a share that lasts for so long ends, ms of the server's clock. */
+int64_t share_end(const struct world *world, int64_t duration_ms);
+/* The first in line that is alive and listens, and shares the lock while there is room; NULL. */
+struct party *next_to_share(struct world *world, struct lock *lock);
 
 /* losses.c */
 
@@ -130,6 +169,7 @@ void check_renewal(struct party *party, int64_t until);
 
 struct tokens {
   uint64_t given, believed; /* the highest */
+  uint64_t alone;           /* the highest believed in by one who had the lock alone */
 };
 
 void check_token_given(const struct party *party, uint64_t token);
@@ -175,7 +215,7 @@ struct handover {
 };
 
 void check_told(struct party *party, const struct party *by);
-void check_claim(struct party *party, const struct key *hash, struct text count);
+void check_claim(struct party *party);
 void check_handover(struct world *world, struct lock *lock);
 void check_confirmed(void *party, uint32_t token); /* an event */
 
@@ -186,7 +226,7 @@ struct repetition {
   uint64_t releasing; /* of the hold being released */
 };
 
-void check_count(struct party *party, int64_t mode);
+void check_count(const struct party *party, int64_t mode);
 void check_repeated(struct party *party, uint64_t token, bool done);
 void check_release(struct party *party, int result);
 void check_late_leave(struct party *party, const struct link *link);

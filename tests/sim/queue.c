@@ -39,7 +39,7 @@ void check_dropped(struct world *world, struct lock *lock)
   for (struct party *party = lock->queue.first; party != NULL && world_safe(world);
        party = party->place.after) {
     bool waits = queue != NULL && list_find(&queue->list, text_of(party->id), INT64_MAX) >= 0;
-    if (waits || lock->holder == party || party->device == NULL) continue;
+    if (waits || party->held.is || party->device == NULL) continue;
     if (!party_alive(party)) continue;
     world_fail(world, "a script that was stopped has dropped %s from %s", party->id, lock->text[1]);
     return;

@@ -6,19 +6,19 @@
 
 #include "internal.h"
 
-/* The hold count is the one that was asked for, however often; 0 until a handover is confirmed. */
-void check_count(struct party *party, int64_t mode)
+/*
+ * The hold count is the one that was asked for, however often; 0 until a handover is confirmed. A
+ * late acquire does not change that of a share.
+ */
+void check_count(const struct party *party, int64_t mode)
 {
-  char digits[RESP_NUMBER_SIZE];
-  struct text target = {digits, resp_format_number(digits, mode < 0 ? -mode : 1)};
-  struct world *world = party->world;
-  const struct key *hash = store_find(redis_store(world->redis), party->lock->keys[0]);
-  struct text count = value_of(hash, party->id);
-  if (party->handover.claims) target = text_of("0");
-  if (!text_equal(count, target)) {
-    world_fail(world, "%s holds %s %.*s times, and asked for %.*s", party->id, party->lock->text[0],
-               (int)count.size, count.data, (int)target.size, target.data);
-  }
+  int64_t target = party->handover.claims ? 0 : mode < 0 ? -mode : 1;
+  const struct held *before = &party->held_before;
+  if (party->shares && mode >= 0 && before->is && before->token == party->held.token)
+    target = before->count;
+  if (party->held.is && party->held.count == target) return;
+  world_fail(party->world, "%s holds %s %lld times, and asked for %lld", party->id,
+             party->lock->text[0], (long long)party->held.count, (long long)target);
 }
 
 /* A repeated release finds the hold ended, as long as that was the last hold. */
@@ -40,7 +40,7 @@ void check_release(struct party *party, int result)
   if (result == FAIRLOCK_OK && !by_us)
     world_fail(world, "%s: release gives OK, but the hold had ended", party->id);
   /* a hold that came back with a fail-over was released before */
-  if (result == FAIRLOCK_LOST && by_us && party->repetition.releasing != party->lock->revived)
+  if (result == FAIRLOCK_LOST && by_us && !hold_revived(party, party->repetition.releasing))
     world_fail(world, "%s: release gives LOST, but has ended the hold", party->id);
 }
 

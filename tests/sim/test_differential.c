@@ -304,9 +304,14 @@ static const char dump_script[] =
     "    local names = {}\n"
     "    for i = 1, #fields, 2 do names[#names + 1] = fields[i] end\n"
     "    table.sort(names)\n"
-    "    for _, field in ipairs(names) do part[#part + 1] = field part[#part + 1] = "
-    "redis.call('hget', key, field) "
-    "end\n"
+    "    for _, field in ipairs(names) do\n"
+    "      local value = redis.call('hget', key, field)\n"
+    "      local pairs = {}\n"
+    "      for pair in value:gmatch('%d+ %d+') do pairs[#pairs + 1] = pair end\n"
+    "      table.sort(pairs)\n"
+    "      part[#part + 1] = field\n"
+    "      part[#part + 1] = field == 'shared' and table.concat(pairs, ' ') or value\n"
+    "    end\n"
     "  end\n"
     "  local members = redis.pcall('zrange', key, 0, -1)\n"
     "  if not members.err then\n"
@@ -467,9 +472,11 @@ static void test_expiry(void)
 
 /* The scripts */
 
-static char *sources[7]; /* acquire and release, inspect, Redisson's four, and break */
-#define BREAK 6
-static size_t source_sizes[7];
+/* Redisson's are the four from THEIRS on. */
+enum { LOCK, INSPECT, THEIRS, BREAK = THEIRS + 4, SHARED, DOWNGRADE, SCRIPTS };
+
+static char *sources[SCRIPTS];
+static size_t source_sizes[SCRIPTS];
 
 static char *read_file(const char *path, size_t *size)
 {
@@ -498,12 +505,30 @@ static char *replaced(char *text, const char *from, const char *to)
   return text;
 }
 
-/* Time from the arguments, and a rounded rest of the lease. */
+/*
+ * What a script begins with that is the same however fast both are: times to live are set to 5 s more
+ * than a multiple of 10 s, and read so. A millisecond, and what is no time, stay.
+ */
+static const char even[] =
+    "local function even(ms) return ms > 1 and math.floor(ms / 10000) * 10000 + 5000 or ms end\n"
+    "local function expire(_, key, ms) return redis.call('pexpire', key, even(tonumber(ms))) end\n"
+    "local function left(_, key) return even(redis.call('pttl', key)) end\n";
+
+/* Time from the arguments. */
 static char *timeless(char *text)
 {
+  size_t size = strlen(text) + sizeof even;
+  char *whole = malloc(size);
+  if (whole == NULL) abort();
   text = replaced(text, "call('time')", "{ARGV[#ARGV - 1], ARGV[#ARGV]}");
-  return replaced(text, "call('pttl', lock)",
-                  "math.floor(redis.CALL('pttl', lock) / 10000) * 10000 + 5000");
+  text = replaced(text, "redis.pcall('pexpire', ", "expire('', ");
+  text = replaced(text, "redis.call('pexpire', ", "expire('', ");
+  text = replaced(text, "call('pexpire', ", "expire('', ");
+  text = replaced(text, "redis.call('pttl', ", "left('', ");
+  text = replaced(text, "call('pttl', ", "left('', ");
+  snprintf(whole, size, "%s%s", even, text);
+  free(text);
+  return whole;
 }
 
 /* Puts the text of another file where the text names it. */
@@ -520,30 +545,46 @@ static char *included(char *text, const char *name)
   return text;
 }
 
-static void load_sources(void)
+/* A script of ours, with what it includes. */
+static char *own_script(const char *name)
 {
-  static const char *const files[] = {"lock/scripts/lock.lua", "lock/scripts/inspect.lua",
-                                      "lock/scripts/break.lua"};
+  char path[60];
   size_t size;
-  for (int i = 0; i < 7; i++) {
-    bool own = i < 2 || i == BREAK;
-    char *text = own ? read_file(files[i == BREAK ? 2 : i], &size) : strdup(redisson_script(i - 2));
-    if (text == NULL) abort();
-    text = included(included(text, "common.lua"), "hand_over.lua");
-    sources[i] = replaced(timeless(text), "redis.CALL", "redis.call");
-    source_sizes[i] = strlen(sources[i]);
-  }
+  snprintf(path, sizeof path, "lock/scripts/%s.lua", name);
+  char *text = read_file(path, &size);
+  static const char *const parts[] = {"common.lua", "hand_over.lua", "share.lua"};
+  for (int i = 0; i < 3; i++)
+    text = included(text, parts[i]);
+  return timeless(text);
 }
 
-#define IDS 5
+static void load_sources(void)
+{
+  sources[LOCK] = own_script("lock");
+  sources[INSPECT] = own_script("inspect");
+  sources[BREAK] = own_script("break");
+  sources[SHARED] = own_script("shared");
+  sources[DOWNGRADE] = own_script("downgrade");
+  for (int i = 0; i < 4; i++)
+    sources[THEIRS + i] = timeless(strdup(redisson_script(i)));
+  for (int i = 0; i < SCRIPTS; i++)
+    source_sizes[i] = strlen(sources[i]);
+}
+
+/* Those who want the lock alone, those who share it, and Redisson's. */
+enum { SHARERS = 3, PEERS = 7, IDS = 9 };
 
 static struct {
   int64_t micros;
   int64_t tokens[IDS];
   bool listens[IDS];
+  int limit;  /* of those who share */
+  int beside; /* how often one has come beside another */
+  int holds;
 } play;
 
-static const char *const ids[IDS] = {"aa:1", "bb:1", "cc:2", "redisson:1", "redisson:2"};
+static const char *const ids[IDS] = {"aa:1", "bb:1", "cc:2",       "dd:1",      "dd:2",
+                                     "ee:1", "ff:3", "redisson:1", "redisson:2"};
 static const char *const key_names[4] = {"L", "redisson_lock_queue:{L}",
                                          "redisson_lock_timeout:{L}", "fairlock:{L}"};
 
@@ -658,8 +699,10 @@ static bool run_script(int script, const char *const *arguments, bool ours_too)
 static void note_token(int id)
 {
   long long token;
-  if (sscanf(ours, "*3\n:1\n:%lld\n", &token) == 1 || sscanf(ours, "*3\n:1\n$%lld\n", &token) == 1)
-    play.tokens[id] = token;
+  if (sscanf(ours, "*3\n:1\n:%lld\n", &token) != 1 && sscanf(ours, "*3\n:1\n$%lld\n", &token) != 1)
+    return;
+  play.tokens[id] = token;
+  play.holds++;
 }
 
 static bool step_of_ours(int id)
@@ -679,15 +722,37 @@ static bool step_of_ours(int id)
   bool breaks = !acquires && kind < 2;
   if (breaks) mode = -random_between(random, 1, 2);
   bool names = acquires ? mode < 0 || random_chance(random, 200) : kind > 2 || kind == 0;
-  size_t size =
-      (size_t)snprintf(argument, sizeof argument, "%s %lld %lld %d%s",
-                       breaks && random_chance(random, 700) ? "*" : ids[id], (long long)expires,
-                       (long long)mode, lease, acquires && random_chance(random, 500) ? "+" : "");
+  /* several who are asked are told in the order of the hash, which differs */
+  bool any = breaks && (mode == -1 || (names && token != 0)) && random_chance(random, 700);
+  size_t size = (size_t)snprintf(argument, sizeof argument, "%s %lld %lld %d%s",
+                                 any ? "*" : ids[id], (long long)expires, (long long)mode, lease,
+                                 acquires && random_chance(random, 500) ? "+" : "");
   if (names && token != 0)
     snprintf(argument + size, sizeof argument - size, " %lld", (long long)token);
-  int script = breaks ? BREAK : 0;
-  if (!run_script(script, (const char *const[]){argument, NULL}, true)) return false;
+  bool shares = id >= SHARERS && !breaks;
+  char limit[12];
+  snprintf(limit, sizeof limit, "%d", random_chance(random, 20) ? 7 : play.limit);
+  const char *const arguments[] = {argument, shares ? limit : NULL, NULL};
+  if (!run_script(breaks ? BREAK : shares ? SHARED : LOCK, arguments, true)) return false;
   if (acquires) note_token(id);
+  return true;
+}
+
+/* One who has the lock alone shares it from now on, with another id. */
+static bool step_down(int from)
+{
+  struct random *random = &random_state;
+  int to = SHARERS + (int)random_below(random, PEERS - SHARERS);
+  char argument[200];
+  char limit[12];
+  char former[80];
+  snprintf(argument, sizeof argument, "%s %lld 0 25000+ %lld", ids[to],
+           (long long)(play.micros / 1000 + 2000), (long long)play.tokens[to]);
+  snprintf(limit, sizeof limit, "%d", play.limit);
+  snprintf(former, sizeof former, "%s %lld", ids[from], (long long)play.tokens[from]);
+  if (!run_script(DOWNGRADE, (const char *const[]){argument, limit, former, NULL}, true))
+    return false;
+  note_token(to);
   return true;
 }
 
@@ -699,14 +764,15 @@ static bool step_of_peer(int id)
   switch (random_below(random, 6)) {
   case 0:
   case 1:
-    return run_script(3, (const char *const[]){ids[id], "redisson_lock__channel:{L}:", now, NULL},
+    return run_script(THEIRS + 1,
+                      (const char *const[]){ids[id], "redisson_lock__channel:{L}:", now, NULL},
                       false);
   case 2:
-    return run_script(4, (const char *const[]){ids[id], "300000", NULL}, false);
+    return run_script(THEIRS + 2, (const char *const[]){ids[id], "300000", NULL}, false);
   case 3:
-    return run_script(5, (const char *const[]){ids[id], "35000", NULL}, false);
+    return run_script(THEIRS + 3, (const char *const[]){ids[id], "35000", NULL}, false);
   default:
-    return run_script(2, (const char *const[]){ids[id], "35000", "300000", now, NULL}, false);
+    return run_script(THEIRS, (const char *const[]){ids[id], "35000", "300000", now, NULL}, false);
   }
 }
 
@@ -716,7 +782,7 @@ static bool random_step(void)
   int64_t kind = random_below(random, 100);
   int id = (int)random_below(random, IDS);
   if (kind < 15) return listen_to(id, random_chance(random, 700));
-  if (kind < 20) return run_script(1, (const char *const[]){NULL}, true);
+  if (kind < 20) return run_script(INSPECT, (const char *const[]){NULL}, true);
   if (kind < 25)
     return ask((const struct text[]){text_of("DEL"), text_of(key_names[0])},
                2); /* the lease ends */
@@ -724,7 +790,14 @@ static bool random_step(void)
     return ask((const struct text[]){text_of("DEL"), text_of(key_names[random_below(random, 4)])},
                2); /* an eviction */
   }
-  return id < 3 ? step_of_ours(id) : step_of_peer(id);
+  if (kind < 30 && id < SHARERS) return step_down(id);
+  return id < PEERS ? step_of_ours(id) : step_of_peer(id);
+}
+
+static bool shared_by_several(void)
+{
+  const struct key *hash = store_find(redis_store(mini), text_of(key_names[0]));
+  return hash != NULL && hash->dict.used > 2;
 }
 
 static void test_scripts(void)
@@ -739,6 +812,7 @@ static void test_scripts(void)
     if (!flush_both()) return;
     memset(play.tokens, 0, sizeof play.tokens);
     play.micros = 1700000000000000 + random_below(random, 1000000000);
+    play.limit = (int)random_below(random, 4);
     for (int j = 0; j < IDS; j++) {
       if (!listen_to(j, random_chance(random, 500))) return;
     }
@@ -746,8 +820,11 @@ static void test_scripts(void)
       play.micros += random_around(random, random_chance(random, 100) ? 4000000 : 100000);
       if (!track() || !random_step() || !same_contents(keys, 4) || !same_messages()) return;
       if (!same_tracked()) return;
+      play.beside += shared_by_several();
     }
   }
+  printf("# %d times held, %d times by several\n", play.holds, play.beside);
+  CHECK(play.holds > 500 && play.beside > 400);
 }
 
 const struct check_test check_tests[] = {

@@ -138,8 +138,18 @@ struct late {
 
 static struct wire wire, other_wire;
 static struct fairlock_client client, other_client;
-static struct fairlock door, other_door;
+static struct fairlock_shared sharer; /* or a handle that wants the lock alone */
+static struct fairlock_sharing sharing;
+#define door sharer.handle
+static struct fairlock other_door;
 static struct fairlock_keeper keeper;
+
+/* Until when the server keeps the hold, ms of its clock: a share has that as its second word. */
+static int64_t kept_until(const struct key *key, const struct entry *entry)
+{
+  const char *blank = memchr(entry->value, ' ', entry->value_size);
+  return blank != NULL ? strtoll(blank, NULL, 10) : key->expires;
+}
 
 /* What the client believes, the server must cover. */
 static void look(void)
@@ -149,9 +159,9 @@ static void look(void)
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   fairlock_id(&door, id);
   struct key *key = store_find(redis_store(world.redis), text_of(LOCK));
-  if (key == NULL || dict_find(&key->dict, text_of(id)) == NULL)
-    fail("the client believes that it holds, but does not");
-  else if (key->expires < EPOCH + world.now + held)
+  const struct entry *entry = key != NULL ? dict_find(&key->dict, text_of(id)) : NULL;
+  if (entry == NULL) fail("the client believes that it holds, but does not");
+  else if (kept_until(key, entry) < EPOCH + world.now + held)
     fail("the client believes in more than its lease");
 }
 
@@ -551,34 +561,51 @@ static const struct scenario {
   const char *name;
   bool (*run)(void);
   int64_t limit; /* ms that it may take, with one fault */
+  bool shares;
 } scenarios[] = {
-    {"acquire and release", acquire_and_release, 15000},
-    {"try and release", try_and_release, 20000},
-    {"wait and hand over", wait_and_get, 20000},
-    {"leave and wait again", wait_twice, 30000},
-    {"re-enter", reenter, 15000},
-    {"renew", renew, 60000},
-    {"cancel", cancel, 25000},
-    {"time-out", time_out, 10000},
-    {"inspect", inspect, 12000},
-    {"force", force, 12000},
-    {"keep", keep, 60000},
+    {"acquire and release", acquire_and_release, 15000, false},
+    {"try and release", try_and_release, 20000, false},
+    {"wait and hand over", wait_and_get, 20000, false},
+    {"leave and wait again", wait_twice, 30000, false},
+    {"re-enter", reenter, 15000, false},
+    {"renew", renew, 60000, false},
+    {"cancel", cancel, 25000, false},
+    {"time-out", time_out, 10000, false},
+    {"inspect", inspect, 12000, false},
+    {"force", force, 12000, false},
+    {"keep", keep, 60000, false},
+    {"share and release", acquire_and_release, 15000, true},
+    {"wait to share", wait_and_get, 20000, true},
+    {"leave and share again", wait_twice, 30000, true},
+    {"re-enter a share", reenter, 15000, true},
+    {"cancel a wait to share", cancel, 25000, true},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
 
 /* A run of a scenario */
 
-static void set_up_client(struct fairlock_client *which, struct wire *on, struct fairlock *handle,
+static void set_up_client(struct fairlock_client *which, struct wire *on,
                           const struct fairlock_config *config)
 {
   memset(on, 0, sizeof *on);
   on->transport = (struct port_transport){wire_connect, wire_send, wire_recv, wire_close, on, NULL};
   if (fairlock_client_init(which, config, &on->transport) != FAIRLOCK_OK) abort();
-  if (fairlock_init(handle, which, LOCK) != FAIRLOCK_OK) abort();
 }
 
-static void set_up(bool keeps)
+static void set_up_door(bool shares)
+{
+  int status = FAIRLOCK_OK;
+  if (shares) {
+    fairlock_share(&client, &sharing);
+    status = fairlock_init_shared(&sharer, &client, LOCK, strlen(LOCK), 2);
+  } else {
+    status = fairlock_init(&door, &client, LOCK);
+  }
+  if (status != FAIRLOCK_OK) abort();
+}
+
+static void set_up(bool keeps, bool shares)
 {
   static uint8_t buffers[4][512];
   static const struct fairlock_config config = {.receive_buffer = buffers[0],
@@ -601,10 +628,12 @@ static void set_up(bool keeps)
   world.begun = world.told = 0;
   world.broken = false;
   world.redis = redis_new(&host);
-  set_up_client(&client, &wire, &door, &config);
+  set_up_client(&client, &wire, &config);
+  set_up_door(shares);
   keeper.keep_ms = 4000;
   if (keeps && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) abort();
-  set_up_client(&other_client, &other_wire, &other_door, &other_config);
+  set_up_client(&other_client, &other_wire, &other_config);
+  if (fairlock_init(&other_door, &other_client, LOCK) != FAIRLOCK_OK) abort();
   wire.faulty = true;
 }
 
@@ -637,7 +666,7 @@ static void check_end(void)
 static int run(int scenario, int limit_factor)
 {
   const struct scenario *of = &scenarios[scenario];
-  set_up(of->run == keep);
+  set_up(of->run == keep, of->shares);
   bool good = of->run();
   int operations = world.operation;
   int64_t took = world.now;

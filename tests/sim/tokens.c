@@ -27,18 +27,23 @@ void check_token_own(const struct party *party, uint64_t token)
 /* The old master gave newer tokens, and all that was lost. */
 static bool brought_back(const struct party *party, uint64_t token)
 {
-  return !world_strict(party->world) && token == party->lock->revived;
+  return !world_strict(party->world) && hold_revived(party, token);
 }
 
-/* Of all that is believed in; a belief that is excused is not compared. */
+/*
+ * Of all that is believed in; a belief that is excused is not compared. Those who share hold beside
+ * each other, and learn of it in any order.
+ */
 void check_token_believed(struct party *party, uint64_t token)
 {
   struct lock *lock = party->lock;
   if (party->device == NULL || belief_excused(party) || brought_back(party, token)) return;
-  if (token == lock->tokens.believed && kept_hold(party, token)) return;
-  if (token <= lock->tokens.believed) {
+  uint64_t highest = party->shares ? lock->tokens.alone : lock->tokens.believed;
+  if (token == highest && kept_hold(party, token)) return;
+  if (token <= highest) {
     world_fail(party->world, "%s believes in token %llu of %s after %llu", party->id,
-               (unsigned long long)token, lock->text[0], (unsigned long long)lock->tokens.believed);
+               (unsigned long long)token, lock->text[0], (unsigned long long)highest);
   }
-  lock->tokens.believed = token;
+  if (token > lock->tokens.believed) lock->tokens.believed = token;
+  if (!party->shares) lock->tokens.alone = token;
 }

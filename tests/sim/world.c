@@ -70,6 +70,13 @@ static void name_keys(struct lock *lock, int index)
   lock->idle.since = -1;
 }
 
+/* All who share a lock name the same limit, but some of them. */
+static void choose_limit(struct world *world, struct lock *lock)
+{
+  if (world->profile.most > 0)
+    lock->limit = (int)random_between(&world->random, 1, world->profile.most);
+}
+
 /* The server */
 
 static int64_t server_micros(void *context)
@@ -157,6 +164,8 @@ static void build(struct world *world)
   if (world->locks == NULL || world->devices == NULL) abort();
   for (int i = 0; i < profile->locks; i++)
     name_keys(&world->locks[i], i);
+  for (int i = 0; i < profile->locks; i++)
+    choose_limit(world, &world->locks[i]);
   for (int i = 0; i < profile->devices; i++) {
     struct device *device = &world->devices[i];
     device->world = world;
@@ -241,25 +250,22 @@ static void sweep(struct world *world)
 {
   struct reply reply = {0};
   struct redis_client *client = redis_connect(world->redis, NULL);
-  struct party *sweeper = world_add_party(world, "sweeper:1", NULL);
   for (int i = 0; i < world->profile.locks; i++) {
+    struct lock *lock = &world->locks[i];
+    char id[24];
+    snprintf(id, sizeof id, "sweeper:%d", i);
+    if (party_named(world, text_of(id)) == NULL) world_add_party(world, id, lock);
     for (int script = 0; script < 2; script++) {
-      struct lock *lock = &world->locks[i];
-      sweeper->lock = lock;
       char text[16384];
+      char request[80];
+      bool acquires = script == ASKS_ACQUIRE;
+      snprintf(request, sizeof request, "%s 9999999999999 0 %s", id, acquires ? "100" : "0");
       const struct fairlock_script *source = &fairlock_lock_script;
       struct resp_writer writer;
       resp_writer_init(&writer, text, sizeof text, 0);
       fairlock_script_unpack(&writer, source);
-      struct text argv[8] = {text_of("EVAL"),
-                             {text, writer.used},
-                             text_of("4"),
-                             lock->keys[0],
-                             lock->keys[1],
-                             lock->keys[2],
-                             lock->keys[3],
-                             text_of(script == ASKS_ACQUIRE ? "sweeper:1 9999999999999 0 100"
-                                                            : "sweeper:1 9999999999999 0 0")};
+      struct text argv[8] = {text_of("EVAL"), {text, writer.used}, text_of("4"),  lock->keys[0],
+                             lock->keys[1],   lock->keys[2],       lock->keys[3], text_of(request)};
       redis_execute(client, argv, 8, &reply);
     }
   }
@@ -307,6 +313,8 @@ void world_free(struct world *world)
     if (world->nodes[i].redis != NULL) redis_free(world->nodes[i].redis);
   }
   redisson_free_all(world);
+  for (int i = 0; i < world->profile.locks; i++)
+    holders_free(&world->locks[i]);
   for (int i = 0; i < world->profile.devices; i++) {
     free(world->devices[i].receive_buffer);
     free(world->devices[i].send_buffer);

@@ -121,6 +121,9 @@ struct profile {
   int tolerant;
   int keepers; /* permille of devices that keep their locks */
   int alike;   /* permille of devices whose client_id is a copy, or none */
+  int sharing; /* permille of handles that share their lock */
+  int others;  /* permille of those that name another limit than the rest */
+  int most;    /* the largest limit; 0: there is none */
   enum release other;
   enum way way;
   int64_t move_every;   /* mean; of fail-overs */
@@ -202,6 +205,10 @@ struct party {
   char id[48];
   bool gone;        /* crashed, or taken out */
   uint64_t granted; /* the token of its last hold, as the server saw it */
+  bool shares;      /* the lock, with so many, itself included; 0: any number */
+  int limit;
+  struct held held, held_before;
+  uint64_t revived; /* the token of the hold that the new master knew of */
   struct party *next;
 
   struct belief belief;
@@ -216,7 +223,10 @@ struct party {
   struct kept kept;
 
   /* The program. */
-  struct fairlock handle;
+  union {
+    struct fairlock handle;
+    struct fairlock_shared sharing;
+  };
   struct fairlock_hold hold; /* that it breaks, or asks for */
   enum job job;
   uint32_t stamp; /* of the job's next step */
@@ -227,10 +237,10 @@ struct party {
 struct lock {
   char text[4][64];
   struct text keys[4];
-  /* as it stood after the last script; expires in ms of the server's clock */
-  struct party *holder;
-  uint64_t token;
-  int64_t expires;
+  int limit; /* of those who share it; 0: any number */
+  /* as it stood after the last script, and the one before */
+  struct holders now, before;
+  uint64_t token;   /* the newest that somebody holds by; 0: nobody, or Redisson's */
   uint64_t revived; /* of the hold that the new master knew of: its release may have been lost */
 
   struct party *believers;
@@ -255,6 +265,7 @@ struct device {
   bool connecting;
   struct fairlock_topology topology;
   struct fairlock_keeper keep;
+  struct fairlock_sharing sharing;
   char address[16];
   int seed, target; /* the last seed, and where the next connection goes */
   int cut_from;     /* the node that it cannot reach; -1: none */
@@ -276,7 +287,8 @@ struct redisson;
 
 struct counters {
   uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects,
-      redisson_grants, forced, waiting_us, moves, unsynced, strays, asked, kept, taken_back;
+      redisson_grants, forced, waiting_us, moves, unsynced, strays, asked, kept, taken_back, shares,
+      beside, limits;
 };
 
 struct world {
@@ -356,6 +368,10 @@ bool redisson_idle(struct world *world);
 const char *redisson_script(int index); /* NULL: there is none */
 
 /* profile.c */
+
+/* From this seed on, some of those in a world share their locks. */
+#define SHARING_SEEDS 1000000000000000U
+
 void choose_profile(struct world *world);
 void choose_hunt(struct world *world); /* one for the hunt */
 
