@@ -583,8 +583,8 @@ static struct {
   int holds;
 } play;
 
-static const char *const ids[IDS] = {"aa:1", "bb:1", "cc:2",       "dd:1",      "dd:2",
-                                     "ee:1", "ff:3", "redisson:1", "redisson:2"};
+static const char *const ids[IDS] = {"aa:1", "bb:1", "cc:2",       "aa:4",      "bb:5",
+                                     "cc:6", "ff:3", "redisson:1", "redisson:2"};
 static const char *const key_names[4] = {"L", "redisson_lock_queue:{L}",
                                          "redisson_lock_timeout:{L}", "fairlock:{L}"};
 
@@ -738,20 +738,17 @@ static bool step_of_ours(int id)
   return true;
 }
 
-/* One who has the lock alone shares it from now on, with another id. */
+/* One who has the lock alone shares it from now on, with another id of the same client. */
 static bool step_down(int from)
 {
-  struct random *random = &random_state;
-  int to = SHARERS + (int)random_below(random, PEERS - SHARERS);
+  int to = SHARERS + from;
   char argument[200];
   char limit[12];
-  char former[80];
-  snprintf(argument, sizeof argument, "%s %lld 0 25000+ %lld", ids[to],
-           (long long)(play.micros / 1000 + 2000), (long long)play.tokens[to]);
+  snprintf(argument, sizeof argument, "%s %lld -%s 25000+ %lld", ids[to],
+           (long long)(play.micros / 1000 + 2000), strchr(ids[from], ':') + 1,
+           (long long)play.tokens[from]);
   snprintf(limit, sizeof limit, "%d", play.limit);
-  snprintf(former, sizeof former, "%s %lld", ids[from], (long long)play.tokens[from]);
-  if (!run_script(DOWNGRADE, (const char *const[]){argument, limit, former, NULL}, true))
-    return false;
+  if (!run_script(DOWNGRADE, (const char *const[]){argument, limit, NULL}, true)) return false;
   note_token(to);
   return true;
 }
