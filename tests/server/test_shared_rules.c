@@ -331,13 +331,13 @@ static void test_ttl(void)
   begin_rules();
   int64_t first = enter("a:1", 0, "30000+");
   CHECK(is_rest(ttl(), 30000));
+  CHECK(raw_number(&redis, "PTTL " NOTES) > 86400000); /* a day */
   int64_t second = enter("b:1", 0, "100000+");
   CHECK(is_rest(ttl(), 100000));
   CHECK_EQUAL(ask_with("a:1", 0, "-1 30000+", first), 1);
   CHECK(is_rest(ttl(), 100000));
   CHECK_EQUAL(ask_with("b:1", 0, "0 0", second), 1);
   CHECK(is_rest(ttl(), 30000));
-  CHECK(raw_number(&redis, "PTTL " NOTES) > 86400000);
   end_rules();
 }
 
@@ -379,6 +379,22 @@ static void test_ended(void)
   CHECK_EQUAL(raw_number(&redis, "HLEN rules"), 3);
   CHECK_EQUAL(counted(), 2);
   CHECK_EQUAL(ask("a:1", 2, "0 30000+"), 0);
+  end_rules();
+}
+
+/* Nor is one whose end is further away than any lease is long. */
+static void test_end_of_nobody(void)
+{
+  begin_rules();
+  (void)enter("a:1", 2, "30000+");
+  int64_t far = server_now + 3000000000;
+  char text[64], count[64];
+  (void)snprintf(text, sizeof text, "77 %" PRId64 " 1 30000+", far);
+  (void)snprintf(count, sizeof count, "%" PRId64 " 1 %" PRId64 " 1", far, field_of("a:1").ends);
+  CHECK(raw_run(&redis, "HSET rules b:1 %s shared %s", text, count));
+  CHECK_EQUAL(ask_with("b:1", 2, "-1 30000+", 77), -1);
+  (void)enter("c:1", 2, "30000+");
+  CHECK(is_rest(ttl(), 30000));
   end_rules();
 }
 
@@ -518,6 +534,24 @@ static void test_handed_alone(void)
   end_rules();
 }
 
+/* So does one whose grant was lost, and which asks for its place. It has yet to confirm. */
+static void test_handed_alone_unheard(void)
+{
+  begin_rules();
+  CHECK_EQUAL(ask_alone("x:1", "0 30000+"), 1);
+  int64_t only = value;
+  wait_as("a:1", 2);
+  wait_as("b:1", 2);
+  wait_as("c:1", 2);
+  CHECK_EQUAL(release_alone("x:1", only), 1);
+  CHECK_EQUAL(ask("a:1", 2, "5000 30000+"), 1);
+  CHECK(field_of("a:1").shared && field_of("a:1").token == value);
+  CHECK_EQUAL(field_of("a:1").count, 0);
+  CHECK(holds("b:1") && !holds("c:1"));
+  CHECK_EQUAL(counted(), 2);
+  end_rules();
+}
+
 /* One that is alive, and does not listen, is passed over, and keeps its place. */
 static void test_silent(void)
 {
@@ -648,6 +682,7 @@ const struct check_test check_tests[] = {
     {"shared rules: the TTL", test_ttl},
     {"shared rules: a confirmation", test_confirmation},
     {"shared rules: a share that has ended", test_ended},
+    {"shared rules: an end that nobody can mean", test_end_of_nobody},
     {"shared rules: the token of an earlier hold", test_earlier_token},
     {"shared rules: tokens rise", test_tokens},
     {"shared rules: a release", test_release},
@@ -655,6 +690,7 @@ const struct check_test check_tests[] = {
     {"shared rules: an acquire that is stopped", test_stopped_acquire},
     {"shared rules: who wants it alone", test_alone},
     {"shared rules: handed over by a script that knows no shares", test_handed_alone},
+    {"shared rules: handed over so, and not heard of", test_handed_alone_unheard},
     {"shared rules: one that does not listen", test_silent},
     {"shared rules: one that is dead", test_dead},
     {"shared rules: one of Redisson's that does not listen", test_suspect},

@@ -218,7 +218,7 @@ static void check_pieces(void (*begin_so)(void), bool text)
   size_t total, whole;
   uint32_t sum = sum_in_pieces(begin_so, sizeof send_buffer, text, &whole);
   CHECK(whole > (text ? 5000 : 500));
-  for (size_t piece = FAIRLOCK_SEND_MIN; piece < sizeof send_buffer; piece++) {
+  for (size_t piece = FAIRLOCK_SEND_MIN; piece < sizeof send_buffer; piece += text ? 37 : 1) {
     CHECK_EQUAL(sum_in_pieces(begin_so, piece, text, &total), sum);
     CHECK_EQUAL(total, whole);
   }
