@@ -343,18 +343,19 @@ static const uint8_t share[] =
     "ARGV\025\223 Q(ab)\223{2,t\275\351b\001(S),\327\245\370U(i\242S\241ARGV\025" /* ARGV[2]and Q(ab)and{2,tonumber(S),e}\nlocal function U(i)\nif S==ARGV[2] */
     "t\215 \342\337h.\323x(Q(ab\002i,i\251\011limit\201ARGV\025\362i\202" /* then i=math.max(Q(ab)or i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\n */
     "\300\370aj(S\244D=\375t\204l\252\202f\231\342\302#D,2 do\245" /* end\nlocal function aj(S)\nlocal D=a('hgetall',g)\nfor i=1,#D,2 do\nlocal  */
-    "w=D[i\336]:\337\376\203^\264+ (\264\346'\242D[i]\263\212\223(S\243w\355Q(w))t\215" /* w=D[i+1]:match('^%d+ (%d+) ')\nif D[i]~=f and(S or w and not Q(w))then */
-    " \356\252,D[i]\251\211\300\370Q(ah\244S,ab={},0\n" /*  a('hdel',g,D[i])end\nend\nend\nlocal function Q(ah)\nlocal S,ab={},0\n */
-    "f\231i,R \374 pairs(w)do\266R\036\232S[#S\336]=i\362R\nab=\337h.\323x(ab," /* for i,R in pairs(w)do\nif R>0 then\nS[#S+1]=i..' '..R\nab=math.max(ab, */
-    "i\202\211\300D=ab-e\245ab=#B\036\230o\263\006\230\237l\200\252)>2*" /* i)\nend\nend\nlocal D=ab-e\nlocal ab=#B>0 and o~=-2 and a('hlen',g)>2* */
-    "q\3366\nif#B\036\232\011t\015\201n\233hold\001\201B[#B]\023]\233\224\354d\201s" /* q+16\nif#B>0 then\na('hset',c,'token',n,'holder',B[#B][1],'released',s */
-    "\233\354\201n\242ak\243D>9999999\236\363D\251\261\214ah\230n\263\316\232" /* ,'lease',n)\nif ak or D>9999999 then u(D)end\nelseif ah and n~='0' then\n */
-    "\011\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\377ab\334.c\275cat(" /* a('hset',c,'released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=table.concat( */
-    "S\233 '\242o\263\006\230D>o\236\340\252,D\251\311t\252,\343pack(v" /* S,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(v */
-    ")\242o\241\006\230\030p\310\252,D)\2631\232\206\276\252\202\340" /* ))\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del',g)\na('pexpire */
-    "\252,D\202\277D<o\236\340\252,D\251\214ah\236\356\252\274\251" /* ',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif ah then a('hdel',g,f)end\n */
-    "\214ab\236aj(\251f\231\204\332 \374 ipairs(B)do\245J,C,O,S=\343pack(k\242" /* if ab then aj()end\nfor al,k in ipairs(B)do\nlocal J,C,O,S=unpack(k)\nif  */
-    "h\236x(J\251\214C\236a(C,O,S\251\211I(D\202o=D\373" /* h then x(J)end\nif C then a(C,O,S)end\nend\nI(D)\no=D\nend\n */
+    "w=D[i\336]:\337\376\203^\264+ (\264\346'\244ab=w\230D[i]\263'sha\344'\355Q" /* w=D[i+1]:match('^%d+ (%d+) ')\nlocal ab=w and D[i]~='shared' and not Q */
+    "(w\242D[i]\263\212\223(S\243ab)t\215 \356\252,D[i]\251\211\300" /* (w)\nif D[i]~=f and(S or ab)then a('hdel',g,D[i])end\nend\nend\nlocal  */
+    "\370Q(ah\244S,ab={},0\nf\231i,R \374 pairs(w)do\266R\036\232S" /* function Q(ah)\nlocal S,ab={},0\nfor i,R in pairs(w)do\nif R>0 then\nS */
+    "[#S\336]=i\362R\nab=\337h.\323x(ab,i\202\211\300D=ab-e\245ab=" /* [#S+1]=i..' '..R\nab=math.max(ab,i)\nend\nend\nlocal D=ab-e\nlocal ab= */
+    "#B\036\230o\263\006\230\237l\200\252)>2*q\3366\nif#B\036\232\011t\015\201" /* #B>0 and o~=-2 and a('hlen',g)>2*q+16\nif#B>0 then\na('hset',c,'token', */
+    "n\233hold\001\201B[#B]\023]\233\224\354d\201s\233\354\201n\242ak\243D>9999999\236\363" /* n,'holder',B[#B][1],'released',s,'lease',n)\nif ak or D>9999999 then u( */
+    "D\251\261\214ah\230n\263\316\232\011\224\354d\201s\202\211v[#v\336" /* D)end\nelseif ah and n~='0' then\na('hset',c,'released',s)\nend\nv[#v+1 */
+    "]='sha\344'\nv[#v\336]\377ab\334.c\275cat(S\233 '\242o\263\006\230D>o\236\340" /* ]='shared'\nv[#v+1]=table.concat(S,' ')\nif o~=-2 and D>o then a('pexpire */
+    "\252,D\251\311t\252,\343pack(v)\242o\241\006\230\030p\310\252" /* ',g,D)end\na('hset',g,unpack(v))\nif o==-2 and redis.pcall('pexpire',g */
+    ",D)\2631\232\206\276\252\202\340\252,D\202\277D<o\236\340" /* ,D)~=1 then\na('del',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire */
+    "\252,D\251\214ah\236\356\252\274\251\214ab\236aj(\251f\231\204\332 \374" /* ',g,D)end\nif ah then a('hdel',g,f)end\nif ab then aj()end\nfor al,k in */
+    " ipairs(B)do\245J,C,O,S=\343pack(k\242h\236x(J\251\214C\236a(" /*  ipairs(B)do\nlocal J,C,O,S=unpack(k)\nif h then x(J)end\nif C then a( */
+    "C,O,S\251\211I(D\202o=D\373" /* C,O,S)end\nend\nI(D)\no=D\nend\n */
     ;
 
 static const uint8_t shared[] =
@@ -414,10 +415,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3917, "4f07539baadbe770749d3a45801d0d01188aebd2"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8029, "dc744f49da0590503cee146006518764f432e819"};
+    {common, hand_over, share, shared}, 8060, "851f8c891355e1895e02897fa371a3ece7774134"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6354, "a3bfa3289ccf14ef4ee7365cf6619cc374f2f426"};
+    {common, hand_over, share, downgrade}, 6385, "38a94e354197f10e1e6efc31ff1c669a487e08ba"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1654, "ac79af3c6c051137ccbdce1bd68d6660d9bae6e0"};

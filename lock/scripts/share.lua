@@ -160,7 +160,8 @@ local function clean(all)
   local fields = call('hgetall', lock)
   for at = 1, #fields, 2 do
     local ends = fields[at + 1]:match('^%d+ (%d+) ')
-    if fields[at] ~= id and (all or ends and not coming(ends)) then call('hdel', lock, fields[at]) end
+    local ended = ends and fields[at] ~= 'shared' and not coming(ends)
+    if fields[at] ~= id and (all or ended) then call('hdel', lock, fields[at]) end
   end
 end
 

@@ -240,6 +240,24 @@ static void test_first_in_line(void)
   end_members();
 }
 
+/* Those who have ended are cleaned out of the hash when they are many, and nothing else is. */
+static void test_crowd(void)
+{
+  begin_with(0);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), 600000), FAIRLOCK_OK);
+  for (int i = 0; i < 40; i++)
+    CHECK_EQUAL(raw_number(&redis, "HSET shared ended:%d %s", i, "5 1000 1 1000"), 1);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), 30000), FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(&redis, "HLEN shared"), 3);
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS shared shared"), 1);
+  CHECK_EQUAL(fairlock_try_acquire(&alone[2], FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(3), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(3)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  end_members();
+}
+
 /* Who enters when one of Redisson's has gone lets those behind in, too. */
 static void test_behind_redisson(void)
 {
@@ -389,6 +407,7 @@ const struct check_test check_tests[] = {
     {"shared: a lease ends", test_crash},
     {"shared: the score of a place", test_score},
     {"shared: when the first in line looks again", test_first_in_line},
+    {"shared: many who have ended", test_crowd},
     {"shared: behind one of Redisson's that has gone", test_behind_redisson},
     {"shared: a place that a script has left", test_place_left},
     {"shared: looked at and broken", test_inspect_and_break},
