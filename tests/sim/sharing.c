@@ -74,10 +74,17 @@ static void check_hash(struct world *world, struct lock *lock, const struct key 
                (long long)(hash->expires - latest));
 }
 
+/* A fail-over has set the clock back: what had ended, and is not counted any more, ends again. */
+static bool went_back(const struct world *world)
+{
+  int64_t skew = world->profile.skew < 0 ? -world->profile.skew : world->profile.skew;
+  return world->moved_at >= 0 && world->now < world->moved_at + skew + SECOND;
+}
+
 void check_holders(struct world *world, struct lock *lock)
 {
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
-  if (hash == NULL || !world_safe(world)) return;
+  if (hash == NULL || !world_safe(world) || went_back(world)) return;
   check_hash(world, lock, hash);
   check_limit(world, lock);
 }
