@@ -62,7 +62,7 @@ server-tests: $(SERVER_TESTS) $(SOCKETS_TESTS) ## run the suites against a real 
 SERVERS := redis-6.2 redis-7.0 redis-8.0 valkey-8.1 valkey-9.1
 COMPARED = $(SERVER_TESTS) $(SOCKETS_TESTS) $(wildcard tests/server/test_*.sh) $(COMMAND_TESTS) $(DIFFERENTIAL) $(HOSTILE_KEYS)
 # Those that have found a difference between servers, or are the first to find one.
-TELLING = $(addprefix $(BUILD)/tests/server/test_,acl errors names rlock scripts) tests/command/test_server.sh \
+TELLING = $(addprefix $(BUILD)/tests/server/test_,acl errors names rlock scripts shared stopped) tests/command/test_server.sh \
   $(DIFFERENTIAL) $(HOSTILE_KEYS)
 
 $(SERVERS:%=$(BUILD)/servers/%/redis-server): $(BUILD)/servers/%/redis-server: tests/server/get_server.sh tests/server/wheels.txt

@@ -142,6 +142,61 @@ static int use_all(const char *user, bool whole)
   return denied;
 }
 
+/* What handles that share do: join, wait at the limit, enter, leave; and one of them is broken. */
+static void share_all(struct client clients[3], struct fairlock_shared shared[3])
+{
+  CHECK_EQUAL(fairlock_try_acquire(&shared[0].handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  /* enough that have ended for somebody who enters to clean up */
+  for (int i = 0; i < 40; i++)
+    CHECK(raw_run(&redis, "HSET acl ended:%d %s", i, "1 1 1 1000"));
+  CHECK_EQUAL(fairlock_try_acquire(&shared[1].handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(&redis, "HLEN acl"), 3);
+  CHECK_EQUAL(fairlock_try_acquire(&shared[2].handle, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_start_acquire(&shared[2].handle, SOON, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  service_until_queued(&clients[2], "acl", 1);
+  CHECK_EQUAL(inspect(&clients[2], "acl").status, FAIRLOCK_OK);
+  CHECK_EQUAL(
+      fairlock_force_release(&clients[1].client, "acl", 3, fairlock_token(&shared[0].handle)),
+      FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&clients[2], &shared[2].handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&shared[0].handle), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(&shared[1].handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&shared[2].handle), FAIRLOCK_OK);
+}
+
+/* The same rules are enough for those who share. */
+static void test_shared(void)
+{
+  static struct client clients[3];
+  static struct fairlock_sharing sharing[3];
+  static struct fairlock_shared shared[3];
+  static struct raw peer;
+  struct fairlock alone;
+  begin();
+  make_user("minimal", keys_rule, channels_rule, NULL);
+  CHECK(raw_run(&redis, "ACL LOG RESET"));
+  for (int i = 0; i < 3; i++) {
+    open_client(&clients[i], "minimal");
+    fairlock_share(&clients[i].client, &sharing[i]);
+    CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, "acl", 3, 2), FAIRLOCK_OK);
+  }
+  share_all(clients, shared);
+  CHECK_EQUAL(fairlock_init(&alone, &clients[0].client, "acl"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&alone, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_downgrade(&alone, &shared[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&shared[0].handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&alone), FAIRLOCK_OK);
+  plant_peer(&peer);
+  CHECK_EQUAL(fairlock_try_acquire(&shared[1].handle, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  uproot_peer(&peer);
+  CHECK_EQUAL(raw_number(&redis, "ACL LOG"), 0);
+  for (int i = 0; i < 3; i++) {
+    CHECK_EQUAL(fairlock_deinit(&shared[i].handle), FAIRLOCK_OK);
+    client_close(&clients[i]);
+  }
+  CHECK(raw_run(&redis, "ACL DELUSER minimal"));
+}
+
 static void test_minimal(void)
 {
   begin();
@@ -489,6 +544,7 @@ static void test_no_time(void)
 
 const struct check_test check_tests[] = {
     {"acl: a user with the minimal rules", test_minimal},
+    {"acl: handles that share", test_shared},
     {"acl: a program that keeps its locks", test_keeper},
     {"acl: the minimal rules allow no more", test_no_more},
     {"acl: each rule is needed", test_each_is_needed},
