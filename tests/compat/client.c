@@ -15,6 +15,7 @@
 #include "port_posix.h"
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +55,32 @@ static struct fairlock *handle_of(const char *name)
   exit(1);
 }
 
+#ifdef FAIRLOCK_SHARED_MAX /* it can share */
+static struct fairlock_shared shares[MOST_LOCKS];
+static struct fairlock_sharing sharing;
+
+/* The handle that shares this lock; of one limit. */
+static struct fairlock *share_of(const char *name, uint32_t limit)
+{
+  long index = handle_of(name) - handles;
+  struct fairlock_shared *shared = &shares[index];
+  if (shared->handle.name_size > 0) return &shared->handle;
+  if (fairlock_init_shared(shared, &client, names[index], strlen(name), limit) != FAIRLOCK_OK)
+    exit(1);
+  return &shared->handle;
+}
+#endif
+
 static void answer(int status)
 {
   if (status == FAIRLOCK_PENDING) return;
+#ifdef FAIRLOCK_SHARED_MAX
+  if (status == FAIRLOCK_OTHER_LIMIT) {
+    printf("limit\n");
+    asked = NULL;
+    return;
+  }
+#endif
   if (status == FAIRLOCK_OK && asked_what == 'a')
     printf("held %llu\n", (unsigned long long)fairlock_token(asked));
   else if (status == FAIRLOCK_OK) printf("released\n");
@@ -110,6 +134,35 @@ static int force(const char *name)
 #endif
 }
 
+/* What handles that share are asked for. False: it is something else. */
+static bool obey_share(const char *verb, const char *name, const long *number)
+{
+#ifdef FAIRLOCK_SHARED_MAX
+  if (strcmp(verb, "share") == 0) {
+    asked = share_of(name, (uint32_t)number[0]);
+    asked_what = 'a';
+    answer(fairlock_start_acquire(asked, (uint32_t)number[1], (uint32_t)number[2]));
+  } else if (strcmp(verb, "unshare") == 0) {
+    asked = share_of(name, (uint32_t)number[0]);
+    asked_what = 'r';
+    answer(fairlock_start_release(asked));
+  } else if (strcmp(verb, "share-id") == 0) {
+    char id[FAIRLOCK_HOLDER_ID_SIZE];
+    fairlock_id(share_of(name, (uint32_t)number[0]), id);
+    printf("id %s\n", id);
+  } else {
+    return false;
+  }
+  return true;
+#else
+  (void)name;
+  (void)number;
+  if (strstr(verb, "share") == NULL) return false;
+  printf("unsupported\n");
+  return true;
+#endif
+}
+
 static void obey(const char *line)
 {
   char name[128] = "";
@@ -117,6 +170,7 @@ static void obey(const char *line)
   long number[3] = {0};
   if (sscanf(line, "%15s %127s %ld %ld %ld", verb, name, &number[0], &number[1], &number[2]) < 2)
     exit(1);
+  if (obey_share(verb, name, number)) return;
   struct fairlock *handle = handle_of(name);
   if (strcmp(verb, "acquire") == 0) {
     asked = handle;
@@ -167,6 +221,9 @@ int main(int argc, char **argv)
   static struct fairlock_keeper keeper;
   if (argc > 5) keeper.keep_ms = (uint32_t)strtoul(argv[5], NULL, 10);
   if (argc > 5 && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) return 1;
+#endif
+#ifdef FAIRLOCK_SHARED_MAX
+  fairlock_share(&client, &sharing);
 #endif
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
   printf("ready\n");

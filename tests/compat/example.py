@@ -18,7 +18,7 @@ import lab
 
 SCRIPT = r"""
 local lock, queue, timeout, notes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local verb, id, lease, patience, count, token = unpack(ARGV)
+local verb, id, lease, patience, count, token, limit, renewed = unpack(ARGV)
 local call, CHAIN, DAY, FORTNIGHT, GONE = redis.call, 300000, 86400000, 1209600000, 5000
 local clock = call('time')
 local micros = clock[1] .. string.format('%06d', clock[2])
@@ -150,6 +150,152 @@ local function acquire()
   return false
 end
 
+-- Sharing. It reads all holders each time, which the page does not forbid.
+
+local fields, ends, sharers, alone = {}, {}, 0, false
+for at = 1, #hold, 2 do
+  local till = string.match(hold[at + 1], '^%d+ (%d+) %d+ ')
+  if till and tonumber(till) > now and tonumber(till) < now + 2000000000 then
+    fields[hold[at]], ends[hold[at]] = hold[at + 1], tonumber(till)
+    sharers = sharers + 1
+  elseif not till and hold[at] ~= 'shared' then
+    alone = hold[at]
+  end
+end
+
+local function whole(number) return string.format('%.0f', number) end
+
+-- Writes these fields, together with the table, and the TTL.
+local function write(...)
+  local words, latest, counts = {...}, 0, {}
+  for _, till in pairs(ends) do counts[till] = (counts[till] or 0) + 1 end
+  local table_of = {}
+  for till, holders in pairs(counts) do
+    table_of[#table_of + 1] = whole(till) .. ' ' .. holders
+    latest = math.max(latest, till)
+  end
+  call('hset', lock, 'shared', table.concat(table_of, ' '), unpack(words))
+  call('pexpire', lock, latest - now)
+end
+
+local function set_share(owner, token, lease, count, words)
+  local step = 1
+  while step * 2 <= lease / 16 do step = step * 2 end
+  if not ends[owner] then sharers = sharers + 1 end
+  ends[owner] = math.ceil((now + lease) / step) * step
+  fields[owner] = token .. ' ' .. whole(ends[owner]) .. ' ' .. count .. ' ' .. words
+  write(owner, fields[owner])
+end
+
+local function enter(owner, lease, count, words)
+  local new = micros
+  if last >= tonumber(micros) and last < 2 ^ 53 then new = whole(last + 1) end
+  last = tonumber(new)
+  call('hset', notes, 'token', new, 'holder', owner, 'lease', new)
+  prolong(lease)
+  set_share(owner, new, lease, count, words)
+  remove(owner)
+  return new
+end
+
+local function name_limit(till)
+  local named, other = string.match(call('hget', notes, 'limit') or '', '^(%d+) (%d+)$')
+  if named == limit then till = math.max(till, tonumber(other)) end
+  call('hset', notes, 'limit', limit .. ' ' .. whole(till))
+end
+
+-- True: nobody stops the caller. It knows no other ways to wake Redisson's than to let them be.
+local function let_in(caller)
+  for _, waiter in ipairs(call('lrange', queue, 0, -1)) do
+    if waiter == caller then return true end
+    local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
+    local by = listens(channel)
+    local note = call('hget', notes, waiter)
+    local s, us, silent, room = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) S(%d+) ')
+    if not s then s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) ') end
+    if s and s * 1000 + us / 1000 + silent <= now then
+      remove(waiter)
+    elseif by and room and (room == '0' or sharers < tonumber(room)) then
+      local new = enter(waiter, tonumber(silent), 0, silent)
+      call(by, channel, new .. ' ' .. whole(now) .. ' ' .. silent)
+    elseif by or not s then
+      return false
+    end
+  end
+  return true
+end
+
+local function share()
+  if alone == id then -- a claim, or a hold, that was handed over
+    alone = false
+    set_share(id, whole(last), tonumber(lease), held, lease .. renewed)
+    name_limit(ends[id])
+    let_in()
+    return whole(last)
+  elseif ends[id] and tonumber(string.match(fields[id], '%d+')) > tonumber(token) then
+    return string.match(fields[id], '%d+')
+  end
+  local named, till = string.match(call('hget', notes, 'limit') or '', '^(%d+) (%d+)$')
+  if named and named ~= limit and tonumber(till) > now then return 'limit' end
+  if not alone and let_in(id) and (limit == '0' or sharers < tonumber(limit)) then
+    name_limit(now + lease * 17 / 16)
+    local new = enter(id, tonumber(lease), 1, lease .. renewed)
+    let_in()
+    return new
+  end
+  holder = 'others'
+  if patience ~= '0' then name_limit(now + patience) end
+  local waits = acquire()
+  if patience ~= '0' then
+    call('hset', notes, id, clock[1] .. ' ' .. clock[2] .. ' ' .. patience .. ' S' .. limit)
+  end
+  return waits
+end
+
+local function unshare(with_token)
+  local own = ends[id] and string.match(fields[id], '%d+')
+  if alone == id then own = whole(last) end
+  if not own or with_token and own ~= token then
+    return with_token and call('hget', notes, 'released') == token and token
+  end
+  call('hset', notes, 'released', own)
+  ends[id], sharers = nil, sharers - 1
+  if alone == id or sharers == 0 then
+    if not call('lindex', queue, 0) then call('hdel', notes, 'limit') end
+    call('del', lock)
+    hand_over()
+  else
+    write(id, own .. ' 0 0 0')
+    call('hdel', lock, id)
+    let_in()
+  end
+  return own
+end
+
+local function set_shared()
+  local own = ends[id] and string.match(fields[id], '%d+')
+  if alone == id then
+    own = whole(last)
+  elseif own then
+    sharers = sharers - 1
+    ends[id] = nil
+  end
+  if own ~= token then return false end
+  alone = false
+  set_share(id, own, tonumber(lease), count, lease .. renewed)
+  name_limit(ends[id])
+  let_in()
+  return own
+end
+
+if limit ~= '' then
+  if verb == 'acquire' then return share() end
+  if verb == 'set' then return set_shared() end
+  if verb == 'release' then return unshare(true) end
+  remove(id)
+  return unshare(false)
+end
+
 if verb == 'acquire' then
   return acquire()
 elseif verb == 'set' then
@@ -189,16 +335,18 @@ GRANT = re.compile(r"(\d+) (\d+) (\d+)( .*)?", re.DOTALL)
 
 
 class Handle:
-    def __init__(self, client, name):
+    def __init__(self, client, name, limit=""):
         braced = name if "{" in name else "{" + name + "}"
         self.name = name
         self.keys = [name, "redisson_lock_queue:" + braced, "redisson_lock_timeout:" + braced,
                      "fairlock:" + braced]
         self.id = "%s:%d" % (client.uuid, len(client.handles) + 1)
         self.channel = "redisson_lock__channel:%s:%s" % (braced, self.id)
+        self.limit = limit  # of those who share; none: it wants the lock alone
         self.count = 0
         self.token = "0"  # the last one, of a hold or given up
         self.lease = 0
+        self.renewed = ""
         self.renew_at = float("inf")
 
 
@@ -212,7 +360,7 @@ class Client:
 
     def run(self, handle, verb, patience=0, count=0):
         return self.commands.call("EVAL", SCRIPT, 4, *handle.keys, verb, handle.id, handle.lease,
-                                  patience, count, handle.token)
+                                  patience, count, handle.token, handle.limit, handle.renewed)
 
     def renew(self):
         for handle in self.handles.values():
@@ -228,12 +376,15 @@ class Client:
 
     def acquire(self, handle, wait_ms, lease_ms):
         handle.lease = lease_ms or self.lease_ms
+        handle.renewed = "" if lease_ms else "+"
         if handle.count > 0:
             if not self.run(handle, "set", count=handle.count + 1):
                 return "lost"
             return self.held(handle, handle.token, handle.count + 1, not lease_ms)
         if wait_ms == 0:
             token = self.run(handle, "acquire")
+            if token == "limit":
+                return token
             return self.held(handle, token, 1, not lease_ms) if token else "busy"
         self.messages.call("SUBSCRIBE", handle.channel)
         token = self.wait(handle, time.monotonic() + wait_ms / 1000)
@@ -277,10 +428,18 @@ class Client:
         handle.renew_at = float("inf")
         return "released" if self.run(handle, "release") else "lost"
 
+    def handle_of(self, name, limit=""):
+        key = name + " " + limit if limit else name
+        if key not in self.handles:
+            self.handles[key] = Handle(self, name, limit)
+        return self.handles[key]
+
     def obey(self, verb, name, *numbers):
-        handle = self.handles.get(name)
-        if handle is None:
-            handle = self.handles[name] = Handle(self, name)
+        if verb in ("share", "unshare", "share-id"):
+            verb = {"share": "acquire", "unshare": "release", "share-id": "id"}[verb]
+            handle, numbers = self.handle_of(name, numbers[0]), numbers[1:]
+        else:
+            handle = self.handle_of(name)
         if verb == "acquire":
             return self.acquire(handle, *map(int, numbers))
         if verb == "release":

@@ -226,6 +226,67 @@ class Stage:
             program.say("id", self.lock)
             program.expect("id")
 
+    # What a program that shares does. Its limit is 2, unless it is told another one.
+
+    def sharer(self, limit=2, **options):
+        program = self.program(**options)
+        program.limit = limit
+        program.say("share-id", self.lock, limit)
+        line = program.hear()
+        if line == ["unsupported"]:
+            raise Skipped("it does not share")
+        program.id = line[1]
+        return program
+
+    def shares(self, program, lease=20000):
+        program.say("share", self.lock, program.limit, 0, lease)
+        return int(program.expect("held")[0])
+
+    def does_not_share(self, program, answer="busy"):
+        program.say("share", self.lock, program.limit, 0, 20000)
+        program.expect(answer)
+
+    def waits_to_share(self, program):
+        program.say("share", self.lock, program.limit, 60000, 20000)
+        until(lambda: self.note(program.id), "a note of %s" % program.id)
+
+    def unshares(self, program):
+        program.say("unshare", self.lock, program.limit)
+        program.expect("released")
+
+    def share(self, name):
+        """What stands for one that shares: token, ends, count, lease."""
+        value = self.holders().get(name)
+        found = re.fullmatch(r"(\d+) (\d+) (\d+) (\d+\+?)( .*)?", value or "")
+        require(found, "the field of %s is %s" % (name, value))
+        return found.groups()[:4]
+
+    def require_table(self):
+        """`shared` has the ends of those who hold, and the TTL is that of the last."""
+        holders = self.holders()
+        table, now = holders.pop("shared", "").split(), self.now_ms()
+        counted = {int(ends): int(count) for ends, count in zip(table[::2], table[1::2]) if int(ends) > now}
+        held = {}
+        for value in holders.values():
+            ends = int(value.split()[1])
+            if ends > now:
+                held[ends] = held.get(ends, 0) + 1
+        require(held and counted == held, "shared is %s, of %s" % (counted, held))
+        over = self.now_ms() + self.call("PTTL", self.lock) - max(held)
+        require(-1000 < over < 1000, "the TTL is off by %d ms" % over)
+
+    def others_share(self, count=1, ttl=60000):
+        """Others share, as a script of this format would have written it."""
+        ends = self.now_ms() + ttl
+        fields = ["shared", "%d %d" % (ends, count)]
+        for number in range(count):
+            token = self.now_us()
+            fields += ["sharer:%d" % (number + 1), "%d %d 1 %d" % (token, ends, ttl)]
+        self.call("HSET", self.notes, "token", token, "holder", "sharer:%d" % count, "limit", "2 %d" % ends)
+        self.call("PEXPIRE", self.notes, 3 * DAY)
+        self.call("HSET", self.lock, *fields)
+        self.call("PEXPIRE", self.lock, ttl)
+
     def told(self, program, text):
         require(self.call("PUBLISH", self.channel(program.id), text) == 1, "the waiter does not listen")
 
@@ -1052,6 +1113,177 @@ def reentry(stage):
     require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
     stage.releases(program)
     require(stage.holders() == {}, "the lock hash is %s" % stage.holders())
+
+
+# Beside those who share, for clients that know nothing of it, too.
+
+@check
+def shared_is_held(stage):
+    """A lock that others share is held: a try leaves it as it is."""
+    stage.others_share(2)
+    before = stage.holders()
+    stage.busy(stage.program())
+    require(stage.holders() == before, "the lock hash is %s" % stage.holders())
+
+
+@check
+def shared_ends(stage):
+    """Who waits for it gets it when the last lease has ended, and then has it alone."""
+    program = stage.program(BRISK)
+    stage.others_share(2)
+    stage.waits(program)
+    stage.call("PEXPIRE", stage.lock, 500)
+    program.expect("held", seconds=60)
+    require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
+
+
+@check
+def shared_waiter(stage):
+    """One that waits to share is handed the free lock alone."""
+    program = stage.program()
+    stage.holds(program)
+    waiter = stage.waiter(more=" S2")
+    behind = stage.waiter("waiter:2", more=" S2")
+    stage.releases(program)
+    grant = waiter.hears_grant()
+    held = stage.holders()
+    require(held.get(waiter.id) in ("0", "%s %s" % (grant[1], held.get(waiter.id, "").split(" ", 1)[-1])),
+            "the lock hash is %s" % held)
+    waiter.gone()
+    require(stage.line() == [behind.id], "the queue is %s" % stage.line())
+
+
+# Sharing.
+
+@check
+def share_fields(stage):
+    """A field for each who shares, a table of their ends, the newest token, and the limit."""
+    first, second = stage.sharer(), stage.sharer()
+    tokens = stage.shares(first), stage.shares(second)
+    require(tokens[1] > tokens[0], "tokens are %s" % (tokens,))
+    for program, token in zip((first, second), tokens):
+        field = stage.share(program.id)
+        require(field[0] == str(token) and field[2:] == ("1", "20000"), "it is %s" % (field,))
+        require(0 <= int(field[1]) - stage.now_ms() - 20000 + 5000 <= 6250, "it ends at %s" % field[1])
+    noted = stage.note("token"), stage.note("holder")
+    require(noted == (str(tokens[1]), second.id), "token and holder are %s" % (noted,))
+    require((stage.note("limit") or "").startswith("2 "), "limit is %s" % stage.note("limit"))
+    stage.require_table()
+    stage.ttl_at_least(stage.notes, DAY + 20000)
+
+
+@check
+def share_one_leaves(stage):
+    """Who leaves is taken out of the table; the last one frees the lock, and ends the limit."""
+    first, second = stage.sharer(), stage.sharer()
+    token = stage.shares(first, 40000)
+    stage.shares(second)
+    stage.unshares(first)
+    require(set(stage.holders()) == {second.id, "shared"}, "the lock hash is %s" % stage.holders())
+    require(stage.note("released") == str(token), "released is %s" % stage.note("released"))
+    stage.require_table()
+    stage.unshares(second)
+    require(stage.holders() == {} and stage.note("limit") is None, "something is left")
+
+
+@check
+def share_limit(stage):
+    """As many as may: one more is busy, and who names another limit is told so."""
+    stage.others_share(2)
+    stage.does_not_share(stage.sharer())
+    stage.does_not_share(stage.sharer(3), "limit")
+    require(len(stage.holders()) == 3 and stage.line() == [], "it changed something")
+
+
+@check
+def share_joins(stage):
+    """Who finds others that share joins them, where one more may."""
+    stage.others_share(1)
+    program = stage.sharer()
+    stage.shares(program)
+    require(set(stage.holders()) == {"sharer:1", program.id, "shared"}, "it is %s" % stage.holders())
+    stage.require_table()
+
+
+@check
+def share_not_beside_alone(stage):
+    """Nobody shares beside one who has the lock alone."""
+    stage.others_hold()
+    stage.does_not_share(stage.sharer())
+    require(stage.holders() == {"other:1": "1"}, "the lock hash is %s" % stage.holders())
+
+
+@check
+def share_note(stage):
+    """The note of who waits to share has S and its limit as the fourth word."""
+    stage.others_hold()
+    program = stage.sharer()
+    stage.waits_to_share(program)
+    words = stage.note(program.id).split()
+    require(words[3:4] == ["S2"], "the note is %s" % words)
+
+
+@check
+def share_behind(stage):
+    """Nobody overtakes one that waits for the lock alone."""
+    stage.others_share(1)
+    waiter = stage.waiter()
+    stage.does_not_share(stage.sharer())
+    require(stage.line() == [waiter.id], "the queue is %s" % stage.line())
+
+
+@check
+def share_lets_in(stage):
+    """Who leaves lets in the first in line, with a claim, and not the one behind it."""
+    stage.others_share(1)
+    program = stage.sharer()
+    stage.shares(program)
+    first, second = stage.waiter(more=" S2"), stage.waiter("waiter:2", more=" S2")
+    stage.unshares(program)
+    token, _, patience = first.hears_grant().groups()[:3]
+    field = stage.share(first.id)
+    require(field[0] == token and field[2] == "0", "its field is %s" % (field,))
+    require(0 < int(field[1]) - stage.now_ms() <= int(patience) * 17 // 16, "it ends at %s" % field[1])
+    first.gone()
+    stage.require_table()
+    require(stage.line() == [second.id], "the queue is %s" % stage.line())
+
+
+@check
+def share_of_a_claim(stage):
+    """Who waited to share, and was handed the lock alone, makes it a share, and lets in the next."""
+    stage.others_hold()
+    program = stage.sharer()
+    stage.waits_to_share(program)
+    behind = stage.waiter(more=" S2")
+    token = stage.give(program.id, count=0, more="")[0]
+    require(program.expect("held") == [token], "it holds with another token")
+    until(lambda: "shared" in stage.holders(), "a share")
+    require(stage.share(program.id)[0] == token, "its field is %s" % (stage.share(program.id),))
+    behind.hears_grant()
+    stage.require_table()
+
+
+@check
+def share_ended(stage):
+    """A share whose time has passed counts no more, though its field is still there."""
+    stage.others_share(2)
+    now = stage.now_ms()
+    stage.call("HSET", stage.lock, "sharer:1", "5 %d 1 1000" % (now - 1),
+               "shared", "%d 1 %d 1" % (now - 1, now + 60000))
+    stage.shares(stage.sharer())
+
+
+@check
+def share_renewal(stage):
+    """A renewal sets the end in the field and in the table, and the token stays."""
+    program = stage.sharer(lease_ms=6000)
+    token = stage.shares(program, 0)
+    before = stage.share(program.id)
+    require(before[3] == "6000+", "the lease is %s" % before[3])
+    until(lambda: stage.share(program.id)[1] > before[1], "a renewal")
+    require(stage.share(program.id)[0] == str(token), "it has another token")
+    stage.require_table()
 
 
 # What a client need not have.

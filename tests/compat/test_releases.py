@@ -517,7 +517,54 @@ def recalled(pair, server):
     return all([report(all(kept), pair + ": kept"), within(pair, "recall_ms", max(recalls), 10000)])
 
 
-SCENES = [recalled, in_order, commands, asking, killed_waiter, stopped_waiter, killed_holder, let_in]
+def sharing(pair, server):
+    """One of the second waits until those of the first that share have gone, has the lock alone, and
+    hands it on to two that share it."""
+    one, other = pair.split("+")
+    name, redis = "sharing." + pair, lab.Redis(server.port)
+    readers = [program_of(one, server.port, 5000, 30000) for _ in range(4)]
+    writer, tokens = program_of(other, server.port, 5000, 30000), []
+
+    def waits(program, *words):
+        before = redis.call("LLEN", "redisson_lock_queue:{%s}" % name)
+        program.say(*words)
+        lab.until(lambda: redis.call("LLEN", "redisson_lock_queue:{%s}" % name) > before, "a place")
+
+    def held(program):
+        tokens.append(int(program.expect("held", seconds=SOON_MS / 1000)[0]))
+
+    def leaves(program):
+        program.say("unshare", name, 2)
+        program.expect("released")
+
+    for reader in readers[:2]:
+        reader.say("share", name, 2, 0, 60000)
+        held(reader)
+    waits(writer, "acquire", name, 60000, 60000)
+    for reader in readers[2:]:
+        waits(reader, "share", name, 2, 60000, 60000)
+    leaves(readers[0])
+    alone = writer.silent(0.3)
+    leaves(readers[1])
+    held(writer)
+    alone = alone and all(reader.silent(0.3) for reader in readers[2:])
+    writer.say("release", name)
+    writer.expect("released")
+    for reader in readers[2:]:
+        held(reader)
+    beside = redis.call("HLEN", name)  # both of them, and their table
+    for reader in readers[2:]:
+        leaves(reader)
+    left = redis.call("EXISTS", name, "redisson_lock_queue:{%s}" % name)
+    for program in [*readers, writer]:
+        program.end()
+    return all([report(alone, pair + ": alone beside nobody"), report(beside == 3, pair + ": shared"),
+                report(left == 0, pair + ": nothing is left"),
+                report(sorted(set(tokens[:3])) == tokens[:3] and max(tokens[:3]) < min(tokens[3:]),
+                       pair + ": tokens of those who share rise", str(tokens))])
+
+
+SCENES = [recalled, sharing, in_order, commands, asking, killed_waiter, stopped_waiter, killed_holder, let_in]
 
 
 def plays(scene, pair):
@@ -526,6 +573,8 @@ def plays(scene, pair):
     one, other = pair.split("+")
     if scene == commands:
         return one != "redisson"
+    if scene == sharing:
+        return one in ("this", "later") and other not in ("strange", "redisson")
     if scene in (recalled, asking):
         return one not in ("0.2", "redisson")
     return other != "redisson" or scene in (in_order, let_in)
