@@ -256,25 +256,25 @@ static const uint8_t break_before[] =
     "\220\370i\331\244p='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270" /* local function i(b)\nlocal p='redisson_lock__channel'..j:sub(20)..':'.. */
     "b\245q=\267\250\265\031n\351\265\201p)\025\036\230'p\250l\313h'\266\253q\232\220" /* b\nlocal q=a('pubsub','numsub',p)[2]>0 and 'publish'\nif not q then\nlocal  */
     "B=\030p\250\265\031shardn\351\265\201p)\025\nq=B\230B\036\230'sp\250l\313h'" /* B=redis.pcall('pubsub','shardnumsub',p)[2]\nq=B and B>0 and 'spublish' */
-    "\373\330q,p\n\300w=\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn q,p\nend\nlocal w=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
-    "ld\001'\244R=f\241'*'\230m\241\317\245d,E,A={},{},0\nf\231C=\302#w,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal d,E,A={},{},0\nfor C=1,#w,2 do */
-    "\245s,S,v=w[C],w[C\336]:\337\376\203^(\032\264\346'\244H=S\243s\241Q\230" /* \nlocal s,S,v=w[C],w[C+1]:match('^(%d+) (%d+) ')\nlocal H=S or s==Q and  */
+    "\373\330q,p\n\300A=\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn q,p\nend\nlocal A=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
+    "ld\001'\244R=f\241'*'\230m\241\317\245d,E,w={},{},0\nf\231C=\302#A,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal d,E,w={},{},0\nfor C=1,#A,2 do */
+    "\245s,S,v=A[C],A[C\336]:\337\376\203^(\032\264\346'\244H=S\243s\241Q\230" /* \nlocal s,S,v=A[C],A[C+1]:match('^(%d+) (%d+) ')\nlocal H=S or s==Q and  */
     "n\266s\241'sha\344'\243v\225(t\275\351b\001(v)<=e \226\207\275\351b\001(v)>=e+2e9)t\215\352" /* n\nif s=='shared' or v and(tonumber(v)<=e or tonumber(v)>=e+2e9)then\nelse */
     "if\010\241'*'\243f\241s)\223(m\241\317\243m\241H)\223(R\243\253d\023])t\215\nd[#d\336]=s\n" /* if(f=='*' or f==s)and(m=='' or m==H)and(R or not d[1])then\nd[#d+1]=s\n */
-    "d[s]=H\352\nE[v\2430]=(E[v\2430]\2310)\336\nA=\337h.\323x(A,t\275\351b\001(v\002" /* d[s]=H\nelse\nE[v or 0]=(E[v or 0]or 0)+1\nA=math.max(A,tonumber(v)or  */
+    "d[s]=H\352\nE[v\2430]=(E[v\2430]\2310)\336\nw=\337h.\323x(w,t\275\351b\001(v\002" /* d[s]=H\nelse\nE[v or 0]=(E[v or 0]or 0)+1\nw=math.max(w,tonumber(v)or  */
     "\337h.hu\350\202\211\277G\241'\006'\232\220H=0\nf\231Q,s \374 ipairs(d)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal H=0\nfor Q,s in ipairs(d) */
     "do\245q,p=i(s\242q\230d[s]t\215\na(q,p\305[s]\202H=1\373\211\326" /* do\nlocal q,p=i(s)\nif q and d[s]then\na(q,p,d[s])\nH=1\nend\nend\nreturn{ */
-    "H\305\023]\223 H\2410\2301\243\013\n\277d\023]\223 A>e\230A<\337h.hu\350\232" /* H,d[1]and H==0 and 1 or 0,e}\nend\nif d[1]and A>e and A<math.huge then\n */
+    "H\305\023]\223 H\2410\2301\243\013\n\277d\023]\223 w>e\230w<\337h.hu\350\232" /* H,d[1]and H==0 and 1 or 0,e}\nend\nif d[1]and w>e and w<math.huge then\n */
     "\220s={}\nf\231v,H \374 pairs(E)do\ns[#s\336]=v\362H\373\311t\252\305" /* local s={}\nfor v,H in pairs(E)do\ns[#s+1]=v..' '..H\nend\na('hset',g,d */
     "\023]\2330 0 0 0\031sha\344\201tab\334.c\275cat(s\233 ')\202\356\252\305\023]\244s" /* [1],'0 0 0 0','shared',table.concat(s,' '))\na('hdel',g,d[1])\nlocal s */
-    "=\267ttl\252\242s<0\243e+s>A\236\340\252,A-e\251\220q,p=i(" /* =a('pttl',g)\nif s<0 or e+s>A then a('pexpire',g,A-e)end\nlocal q,p=i( */
-    "h\243\317\242q\236a(q,p\233\254\251\326\302\013\n\277d\023]\223#w>2\236" /* h or '')\nif q then a(q,p,'0')end\nreturn{1,0,e}\nend\nif d[1]and#w>2 then  */
-    "\206\276\252\251\220q=f\005\266h\225(d\023]\231\253w\023])t\215\n" /* a('del',g)end\nlocal q=false\nif h and(d[1]or not w[1])then\n */
+    "=\267ttl\252\242s<0\243e+s>w\236\340\252,w-e\251I(w-e\244" /* =a('pttl',g)\nif s<0 or e+s>w then a('pexpire',g,w-e)end\nI(w-e)\nlocal  */
+    "q,p=i(h\243\317\242q\236a(q,p\233\254\251\326\302\013\n\277d\023]\223" /* q,p=i(h or '')\nif q then a(q,p,'0')end\nreturn{1,0,e}\nend\nif d[1]and */
+    "#A>2\236\206\276\252\251\220q=f\005\266h\225(d\023]\231\253A\023])t\215\n" /* #A>2 then a('del',g)end\nlocal q=false\nif h and(d[1]or not A[1])then\n */
     ;
 
 static const uint8_t break_after[] =
     "\214d\023]t\215 \340\252\341'\251q=N(nil\305\023])\241'giv\200'\n\277d\023" /* if d[1]then a('pexpire',g,'1')end\nq=N(nil,d[1])=='given'\nend\nif d[1 */
-    "]\223 \253q\236\206\276\252\251\214w[3]\223 \253h\236\356\240\233limit" /* ]and not q then a('del',g)end\nif w[3]and not h then a('hdel',c,'limit */
+    "]\223 \253q\236\206\276\252\251\214A[3]\223 \253h\236\356\240\233limit" /* ]and not q then a('del',g)end\nif A[3]and not h then a('hdel',c,'limit */
     "'\251\326d\023]\223 1\243\312\013\n" /* ')end\nreturn{d[1]and 1 or 0,0,e}\n */
     ;
 
@@ -307,101 +307,102 @@ static const uint8_t inspect[] =
     ;
 
 static const uint8_t share[] =
-    "\220U=3\245Y\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local U=3\nlocal Y=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
-    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245T,V=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal T,V=D[1],D[2] */
-    "\245P,E,ac,F=(T\243\317):\337\376\203^(\032\032\032%S\315'\244Z=" /* \nlocal P,E,ac,F=(T or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal Z= */
-    "T\355P\355V\266Z\232P,E,ac,F=n:\337\376\203^\264+$'\002'0\201e+(o" /* T and not P and not V\nif Z then\nP,E,ac,F=n:match('^%d+$')or '0',e+(o */
-    "<0\230d\243\337h.m\374(o,1e9)),T:\337\376\203^\264+$'\002'1\201d\234y\n\300\370" /* <0 and d or math.min(o,1e9)),T:match('^%d+$')or '1',d..y\nend\nlocal function  */
-    "Q(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373E=Q(" /* Q(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\nE=Q( */
-    "E\0020\245w,q={},0\245v={}\245B={}\245W\245a\210\220" /* E)or 0\nlocal w,q={},0\nlocal v={}\nlocal B={}\nlocal W\nlocal ad\nlocal  */
-    "ak=n\03310)\263r\03310\202f\231i,R \374(V\243\317):g\337\376\203(\032\264\315" /* ak=n:sub(1,-10)~=r:sub(1,-10)\nfor i,R in(V or ''):gmatch('(%d+) (%d+) */
-    "')do\n\342Q(i\242i\232w[i]=(w[i]\2310)+R\nq=q+R\373\300\370" /* ')do\ni=Q(i)\nif i then\nw[i]=(w[i]or 0)+R\nq=q+R\nend\nend\nlocal function  */
-    "ae(J\332,i,p,F\202w[i]=(w[i]\2310)\336\nq=q\336\nv[#v\336]=J\nv[#v\336]=k\362i\362" /* ae(J,k,i,p,F)\nw[i]=(w[i]or 0)+1\nq=q+1\nv[#v+1]=J\nv[#v+1]=k..' '..i..' '.. */
-    "p\362F\n\300\370ai(\242w[E]t\215\nw[E]=w[E]-1\nq=q-1\373" /* p..' '..F\nend\nlocal function ai()\nif w[E]then\nw[E]=w[E]-1\nq=q-1\nend\n */
-    "\300\370X(k\244\204,O=\337h.f\224xp(k\244C=\337h.\323x(2" /* end\nlocal function X(k)\nlocal al,O=math.frexp(k)\nlocal C=math.max(2 */
-    "^(O-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370aa(J\332,p,F" /* ^(O-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function aa(J,k,p,F */
-    ",C,O\244S\377\275\351b\001(n\0020\nn=S>\377\275\351b\001(r)\223 S<2^53\225\203%.0f')" /* ,C,O)\nlocal S=tonumber(n)or 0\nn=S>=tonumber(r)and S<2^53 and('%.0f') */
-    ":f\226\337(S\336\002r\266J\241f\236W=n \211ae(J,n,X(k),p,F\202B[#B\336]={J,C" /* :format(S+1)or r\nif J==f then W=n end\nae(J,n,X(k),p,F)\nB[#B+1]={J,C */
-    ",O,n\362e\362k}\n\300\370af(S\244p,ab=0\274\005\n" /* ,O,n..' '..e..' '..k}\nend\nlocal function af(S)\nlocal p,ab=0,false\n */
-    "whi\334#B<U do\245k=h\266p\036\236k=\020,p\251\214S\225(\253" /* while#B<U do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif S and(not  */
-    "k\243k\241S)t\215\266ab\243Y\036\230q>=Y\236\330\211aa(S\305\341\201d\234y" /* k or k==S)then\nif ab or Y>0 and q>=Y then return end\naa(S,d,'1',d..y */
-    "\202S=nil\np\003\336\352\214\253k\232\260\352\245O='\345s\275_\213" /* )\nS=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal O='redisson_lo */
-    "ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201O)\025\036\230" /* ck__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',O)[2]>0 and  */
-    "'p\250l\313h'\266\253C\232\220S=\030p\250\265\031shardn\351\265\201O" /* 'publish'\nif not C then\nlocal S=redis.pcall('pubsub','shardnumsub',O */
-    ")\025\nC=S\230S\036\230'sp\250l\313h'\n\300ag=k\241K\225\207[4]\231\375" /* )[2]\nC=S and S>0 and 'spublish'\nend\nlocal ag=k==K and t[4]or a('hge */
-    "\273\332\244ah,aj,S=(ag\243\317):\337\376\203^(\032\032\023-9]\264\264\264\264?\264" /* t',c,k)\nlocal ah,aj,S=(ag or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
-    "?)%f[ %z]'\244U\377\275\351b\001((ag\243\317):\337\376\203^\264+ \264+ \264+ S(\264\315%f[" /* ?)%f[ %z]')\nlocal U=tonumber((ag or ''):match('^%d+ %d+ %d+ S(%d+)%f[ */
-    " %z]')\242S\230ah*\021+aj/\021+S<=\007x(k\202\261\214C\225(ab\243" /*  %z]'))\nif S and ah*1000+aj/1000+S<=e then\nx(k)\nelseif C and(ab or  */
-    "\253U\243U\036\230q>=U)t\215\266\253U\236ad\003 \211\260\352\214C\232" /* not U or U>0 and q>=U)then\nif not U then ad=p end\nreturn\nelseif C then\n */
-    "\214Q((\375t\252\332\002\317):\337\376\203^\264+ (\264\346'))t\215\nx(k\202\261\naa(k," /* if Q((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse\naa(k, */
-    "S\2330\201S,C,O\202p\003\336\373\261\214S\232p\003\336\352\214q\2410\232\260" /* S,'0',S,C,O)\np=p+1\nend\nelseif S then\np=p+1\nelseif q==0 then\nreturn */
-    "\352\245S,ag=\322sco\224\301\332\002'0\031s\022pe\314:\270k\245ah,U=(\375" /* \nelse\nlocal S,ag=a('zscore',l,k)or '0','suspect:'..k\nlocal ah,U=(a('hge */
-    "\273,ag\002\317):\337\376\203(%S\347\264\315'\242ah\263S \226\207\275\351b\001(U)>\007\311" /* t',c,ag)or ''):match('(%S+) (%d+)')\nif ah~=S or tonumber(U)>e then\na('hse */
-    "\273,ag,S\362e\202\3630\202U=e\n\277U+M<=e \226\207\275\351b\001(S)<=\007" /* t',c,ag,S..' '..e)\nu(0)\nU=e\nend\nif U+M<=e or tonumber(S)<=e then\n */
-    "x(k\202\261\nab\377rue\np\003\336\373\211\211\211\300S,ab=(\375" /* x(k)\nelse\nab=true\np=p+1\nend\nend\nend\nend\nend\nlocal S,ab=(a('hge */
-    "\333limit'\002\317):\337\376\203^(\264\264?\264?\264?) (\264\315$'\244ag=S\230S\263" /* t',c,'limit')or ''):match('^(%d%d?%d?%d?) (%d+)$')\nlocal ag=S and S~= */
-    "ARGV\025\223 Q(ab)\223{2,t\275\351b\001(S),\327\245\370U(i\242S\241ARGV\025" /* ARGV[2]and Q(ab)and{2,tonumber(S),e}\nlocal function U(i)\nif S==ARGV[2] */
-    "t\215 \342\337h.\323x(Q(ab\002i,i\251\011limit\201ARGV\025\362i\202" /* then i=math.max(Q(ab)or i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\n */
-    "\300\370aj(S\244D=\375t\204l\252\202f\231\342\302#D,2 do\245" /* end\nlocal function aj(S)\nlocal D=a('hgetall',g)\nfor i=1,#D,2 do\nlocal  */
-    "w=D[i\336]:\337\376\203^\264+ (\264\346'\244ab=w\230D[i]\263'sha\344'\355Q" /* w=D[i+1]:match('^%d+ (%d+) ')\nlocal ab=w and D[i]~='shared' and not Q */
-    "(w\242D[i]\263\212\223(S\243ab)t\215 \356\252,D[i]\251\211\300" /* (w)\nif D[i]~=f and(S or ab)then a('hdel',g,D[i])end\nend\nend\nlocal  */
-    "\370Q(ah\244S,ab={},0\nf\231i,R \374 pairs(w)do\266R\036\232S" /* function Q(ah)\nlocal S,ab={},0\nfor i,R in pairs(w)do\nif R>0 then\nS */
-    "[#S\336]=i\362R\nab=\337h.\323x(ab,i\202\211\300D=ab-e\245ab=" /* [#S+1]=i..' '..R\nab=math.max(ab,i)\nend\nend\nlocal D=ab-e\nlocal ab= */
-    "#B\036\230o\263\006\230\237l\200\252)>2*q\3366\nif#B\036\232\011t\015\201" /* #B>0 and o~=-2 and a('hlen',g)>2*q+16\nif#B>0 then\na('hset',c,'token', */
-    "n\233hold\001\201B[#B]\023]\233\224\354d\201s\233\354\201n\242ak\243D>9999999\236\363" /* n,'holder',B[#B][1],'released',s,'lease',n)\nif ak or D>9999999 then u( */
-    "D\251\261\214ah\230n\263\316\232\011\224\354d\201s\202\211v[#v\336" /* D)end\nelseif ah and n~='0' then\na('hset',c,'released',s)\nend\nv[#v+1 */
-    "]='sha\344'\nv[#v\336]\377ab\334.c\275cat(S\233 '\242o\263\006\230D>o\236\340" /* ]='shared'\nv[#v+1]=table.concat(S,' ')\nif o~=-2 and D>o then a('pexpire */
-    "\252,D\251\311t\252,\343pack(v)\242o\241\006\230\030p\310\252" /* ',g,D)end\na('hset',g,unpack(v))\nif o==-2 and redis.pcall('pexpire',g */
-    ",D)\2631\232\206\276\252\202\340\252,D\202\277D<o\236\340" /* ,D)~=1 then\na('del',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire */
-    "\252,D\251\214ah\236\356\252\274\251\214ab\236aj(\251f\231\204\332 \374" /* ',g,D)end\nif ah then a('hdel',g,f)end\nif ab then aj()end\nfor al,k in */
-    " ipairs(B)do\245J,C,O,S=\343pack(k\242h\236x(J\251\214C\236a(" /*  ipairs(B)do\nlocal J,C,O,S=unpack(k)\nif h then x(J)end\nif C then a( */
-    "C,O,S\251\211I(D\202o=D\373" /* C,O,S)end\nend\nI(D)\no=D\nend\n */
+    "\220V=3\245Z\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local V=3\nlocal Z=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
+    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245U,W=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal U,W=D[1],D[2] */
+    "\245P,E,ad,J=(U\243\317):\337\376\203^(\032\032\032%S\315'\244aa" /* \nlocal P,E,ad,J=(U or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
+    "=U\355P\355W\266aa\232P,E,ad,J=n:\337\376\203^\264+$'\002'0\201e+" /* =U and not P and not W\nif aa then\nP,E,ad,J=n:match('^%d+$')or '0',e+ */
+    "(o<0\230d\243\337h.m\374(o,1e9)),U:\337\376\203^\264+$'\002'1\201d\234y\n\300" /* (o<0 and d or math.min(o,1e9)),U:match('^%d+$')or '1',d..y\nend\nlocal  */
+    "\370Q(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373" /* function Q(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\n */
+    "E=Q(E\0020\245B,q={},0\245v={}\245w={}\245X\245T\245" /* E=Q(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal X\nlocal T\nlocal  */
+    "ae\245\204=n\03310)\263r\03310\202f\231i,R \374(W\243\317):g\337\376\203(" /* ae\nlocal al=n:sub(1,-10)~=r:sub(1,-10)\nfor i,R in(W or ''):gmatch('( */
+    "\032\264\315')do\n\342Q(i\242i\232B[i]=(B[i]\2310)+R\nq=q+R\373\300" /* %d+) (%d+)')do\ni=Q(i)\nif i then\nB[i]=(B[i]or 0)+R\nq=q+R\nend\nend\nlocal  */
+    "\370af(O\332,i,p,J\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=O\nv[#v\336]=k" /* function af(O,k,i,p,J)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=O\nv[#v+1]=k */
+    "\362i\362p\362J\n\300\370aj(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..J\nend\nlocal function aj()\nif B[E]then\nB[E]= */
+    "B[E]-1\nq=q-1\373\300\370Y(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function Y(k)\nlocal am,F=math.frexp(k)\nlocal  */
+    "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
+    "ab(O\332,p,J,C,F\244S\377\275\351b\001(n\0020\nn=S>\377\275\351b\001(r)\223 S<2^53\225" /* ab(O,k,p,J,C,F)\nlocal S=tonumber(n)or 0\nn=S>=tonumber(r)and S<2^53 and */
+    "\203%.0f'):f\226\337(S\336\002r\266O\241f\236X=n \211af(O,n,Y(k),p,J\202w[#w" /* ('%.0f'):format(S+1)or r\nif O==f then X=n end\naf(O,n,Y(k),p,J)\nw[#w */
+    "\336]={O,C,F,n\362e\362k}\n\300\370ag(S\244p,ac=0" /* +1]={O,C,F,n..' '..e..' '..k}\nend\nlocal function ag(S)\nlocal p,ac=0 */
+    "\274\005\nwhi\334#w<V do\245k=h\266p\036\236k=\020,p\251\214" /* ,false\nwhile#w<V do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
+    "S\225(\253k\243k\241S)t\215\266ac\243Z\036\230q>=Z\236\330\211ab(S\305" /* S and(not k or k==S)then\nif ac or Z>0 and q>=Z then return end\nab(S,d */
+    "\341\201d\234y\202S=nil\np\003\336\352\214\253k\232\260\352\245F='\345" /* ,'1',d..y)\nS=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal F='redis */
+    "s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201F)\025" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',F)[2] */
+    "\036\230'p\250l\313h'\266\253C\232\220S=\030p\250\265\031shardn\351" /* >0 and 'publish'\nif not C then\nlocal S=redis.pcall('pubsub','shardnum */
+    "\265\201F)\025\nC=S\230S\036\230'sp\250l\313h'\n\300ah=k\241K\225\207[4]\231" /* sub',F)[2]\nC=S and S>0 and 'spublish'\nend\nlocal ah=k==K and t[4]or  */
+    "\375\273\332\244ai,ak,S=(ah\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal ai,ak,S=(ah or ''):match('^(%d+) (%d+) ([1-9]%d%d */
+    "\264\264?\264?)%f[ %z]'\244V\377\275\351b\001((ah\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal V=tonumber((ah or ''):match('^%d+ %d+ %d+ S( */
+    "\264\315%f[ %z]')\242S\230ai*\021+ak/\021+S<=\007x(k\202\261\214C\225" /* %d+)%f[ %z]'))\nif S and ai*1000+ak/1000+S<=e then\nx(k)\nelseif C and */
+    "(ac\243\253V\243V\036\230q>=V)t\215\266\253V\236ae\003 \277\253S\236" /* (ac or not V or V>0 and q>=V)then\nif not V then ae=p end\nif not S then  */
+    "T={k,C,F}\211\260\352\214C\232\214Q((\375t\252\332\002\317):\337\376\203" /* T={k,C,F}end\nreturn\nelseif C then\nif Q((a('hget',g,k)or ''):match(' */
+    "^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,S\2330\201S,C,F\202p\003\336\373\261\214" /* ^%d+ (%d+) '))then\nx(k)\nelse\nab(k,S,'0',S,C,F)\np=p+1\nend\nelseif  */
+    "S\232p\003\336\352\214q\2410\232\260\352\245S,ah=\322sco\224\301" /* S then\np=p+1\nelseif q==0 then\nreturn\nelse\nlocal S,ah=a('zscore',l */
+    "\332\002'0\031s\022pe\314:\270k\245ai,V=(\375\273,ah\002\317):\337\376\203(%S\347" /* ,k)or '0','suspect:'..k\nlocal ai,V=(a('hget',c,ah)or ''):match('(%S+) ( */
+    "\264\315'\242ai\263S \226\207\275\351b\001(V)>\007\311\273,ah,S\362e\202\3630\202" /* %d+)')\nif ai~=S or tonumber(V)>e then\na('hset',c,ah,S..' '..e)\nu(0)\n */
+    "V=e\n\277V+M<=e \226\207\275\351b\001(S)<=\007x(k\202\261\nac\377rue\np\003\336" /* V=e\nend\nif V+M<=e or tonumber(S)<=e then\nx(k)\nelse\nac=true\np=p+1 */
+    "\373\211\211\211\300S,ac=(\375\333limit'\002\317):\337\376" /* \nend\nend\nend\nend\nend\nlocal S,ac=(a('hget',c,'limit')or ''):match */
+    "\203^(\264\264?\264?\264?) (\264\315$'\244ah=S\230S\263ARGV\025\223 Q(ac)\223{2,t\275" /* ('^(%d%d?%d?%d?) (%d+)$')\nlocal ah=S and S~=ARGV[2]and Q(ac)and{2,ton */
+    "\351b\001(S),\327\245\370V(i\242S\241ARGV\025t\215 \342\337h.\323x(Q(ac\002" /* umber(S),e}\nlocal function V(i)\nif S==ARGV[2]then i=math.max(Q(ac)or  */
+    "i,i\251\011limit\201ARGV\025\362i\202\300\370ak(S" /* i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal function ak(S */
+    "\244D=\375t\204l\252\202f\231\342\302#D,2 do\245B=D[i\336]:\337\376\203^\264+" /* )\nlocal D=a('hgetall',g)\nfor i=1,#D,2 do\nlocal B=D[i+1]:match('^%d+ */
+    " (\264\346'\244ac=B\230D[i]\263'sha\344'\355Q(B\242D[i]\263\212\223(" /*  (%d+) ')\nlocal ac=B and D[i]~='shared' and not Q(B)\nif D[i]~=f and( */
+    "S\243ac)t\215 \356\252,D[i]\251\211\300\370Q(ai\244" /* S or ac)then a('hdel',g,D[i])end\nend\nend\nlocal function Q(ai)\nlocal  */
+    "S,ac={},0\nf\231i,R \374 pairs(B)do\266R\036\232S[#S\336]=i\362R\nac=\337" /* S,ac={},0\nfor i,R in pairs(B)do\nif R>0 then\nS[#S+1]=i..' '..R\nac=mat */
+    "h.\323x(ac,i\202\211\300D=ac-e\245ac=#w\036\230o\263\006\230\237l" /* h.max(ac,i)\nend\nend\nlocal D=ac-e\nlocal ac=#w>0 and o~=-2 and a('hl */
+    "\200\252)>2*q\3366\nif#w\036\232\011t\015\201n\233hold\001\201w[#w]\023]\233\224" /* en',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1],'re */
+    "\354d\201s\233\354\201n\242\204\243D>9999999\236\363D\251\261\214ai\230n" /* leased',s,'lease',n)\nif al or D>9999999 then u(D)end\nelseif ai and n */
+    "\263\316\232\011\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\377" /* ~='0' then\na('hset',c,'released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=t */
+    "ab\334.c\275cat(S\233 '\242o\263\006\230D>o\236\340\252,D\251\311t" /* able.concat(S,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hset */
+    "\252,\343pack(v)\242o\241\006\230\030p\310\252,D)\2631\232\206\276" /* ',g,unpack(v))\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del */
+    "\252\202\340\252,D\202\277D<o\236\340\252,D\251\214ai\236" /* ',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif ai then  */
+    "\356\252\274\251\214ac\236ak(\251f\231am\332 \374 ipairs(w)do\245O" /* a('hdel',g,f)end\nif ac then ak()end\nfor am,k in ipairs(w)do\nlocal O */
+    ",C,F,S=\343pack(k\242h\236x(O\251\214C\236a(C,F,S\251\211I(D\242" /* ,C,F,S=unpack(k)\nif h then x(O)end\nif C then a(C,F,S)end\nend\nI(D)\nif  */
+    "T\230T\023]\241h\225(D\336\304<o \226#w\036)t\215 a(T\025,T[3]\233\254\251o=D\373" /* T and T[1]==h and(D+1000<o or#w>0)then a(T[2],T[3],'0')end\no=D\nend\n */
     ;
 
 static const uint8_t shared[] =
-    "\220\370J(p\202f\231\342p,p+8 do\245k=\020,i\242\253k" /* local function J(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
+    "\220\370F(p\202f\231\342p,p+8 do\245k=\020,i\242\253k" /* local function F(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
     "\236\330f\005 \211if(\375\273\332\002\317):f\360\203^\264+ \264+ \264+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
     "\215 \330k \211\211\300k=d\241\316\245C=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
-    "O\377\275\351b\001(m\0020\245D\377\275\351b\001(P\0020\245S=T\230E>e\266\253" /* O=tonumber(m)or 0\nlocal D=tonumber(P)or 0\nlocal S=T and E>e\nif not  */
-    "k\230S\225(C\230P\241m\243\253C\230D>O\230D<2^53)t\215\245ab,\342ac" /* k and S and(C and P==m or not C and D>O and D<2^53)then\nlocal ab,i=ac */
-    "\241\316\230C,X(d\242ab\243i>=E\236F=d\234y \261 \342E \277H\236x\010" /* =='0' and C,X(d)\nif ab or i>=E then F=d..y else i=E end\nif H then x(f */
-    "\251\214\253Z\236ai(\251ae\010,P,i,C\243ac,F\202U(i\242Z\232Q(\202" /* )end\nif not Z then ai()end\nae(f,P,i,C or ac,F)\nU(i)\nif Z then\nQ()\n */
-    "v={}\n\277h\225(Z\243ab)t\215 af(\251Q(\202\340\240,o\336728\222\304" /* v={}\nend\nif h and(Z or ab)then af()end\nQ()\na('pexpire',c,o+172800000 */
-    "\202\326\302D,\327\352\214C\232\326-\302\013\352\214ag\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif ag and not k then\n */
-    "\330ag\n\300C=S\225(\253k\243m\241\317\243P\241m\242C\232s=P\n" /* return ag\nend\nlocal C=S and(not k or m=='' or P==m)\nif C then\ns=P\n */
-    "ai(\202v={f,P\234\3240 0 \254}\n\277O>b\355k\236n=\316\234m \277k" /* ai()\nv={f,P..' 0 0 0'}\nend\nif O>b and not k then n='0'..m end\nif k */
-    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243V\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or V or C\nif D then  */
-    "af(\253k\230f\251\220E\nif#B\036\243V\230q\036\232\214W\236U(X(d" /* af(not k and f)end\nlocal E\nif#B>0 or V and q>0 then\nif W then U(X(d */
-    ")\251if#B\036\243C\236Q(C\355W\251\261\214D\232\214o\263\006\232" /* ))end\nif#B>0 or C then Q(C and not W)end\nelseif D then\nif o~=-2 then\n */
-    "\340\252\341'\202o=1\naj(true\202\211E=h\230N(\253k\230f,T\230f\242" /* a('pexpire',g,'1')\no=1\naj(true)\nend\nE=h and N(not k and f,T and f)\nif  */
-    "E\241true\355k\232\214o\263\006\236o=\267ttl\252\251v={}\naa\010\305\341" /* E==true and not k then\nif o~=-2 then o=a('pttl',g)end\nv={}\naa(f,d,'1 */
-    "\201d\234y\202U(X(d)\202Q(\202v,B={},{}\naf(\202if#B\036\236Q(\251\261\214E\241" /* ',d..y)\nU(X(d))\nQ()\nv,B={},{}\naf()\nif#B>0 then Q()end\nelseif E== */
+    "O\377\275\351b\001(m\0020\245D\377\275\351b\001(P\0020\245S=U\230E>e\266\253" /* O=tonumber(m)or 0\nlocal D=tonumber(P)or 0\nlocal S=U and E>e\nif not  */
+    "k\230S\225(C\230P\241m\243\253C\230D>O\230D<2^53)t\215\245T,\342ad\241" /* k and S and(C and P==m or not C and D>O and D<2^53)then\nlocal T,i=ad== */
+    "\316\230C,Y(d\242T\243i>=E\236J=d\234y \261 \342E \277H\236x\010\251" /* '0' and C,Y(d)\nif T or i>=E then J=d..y else i=E end\nif H then x(f)end\n */
+    "\214\253aa\236aj(\251af\010,P,i,C\243ad,J\202V(i\242aa\232Q(\202v=" /* if not aa then aj()end\naf(f,P,i,C or ad,J)\nV(i)\nif aa then\nQ()\nv= */
+    "{}\n\277h\225(aa\243T)t\215 ag(\251Q(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or T)then ag()end\nQ()\na('pexpire',c,o+172800000 */
+    "\202\326\302D,\327\352\214C\232\326-\302\013\352\214ah\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif ah and not k then\n */
+    "\330ah\n\300C=S\225(\253k\243m\241\317\243P\241m\242C\232s=P\n" /* return ah\nend\nlocal C=S and(not k or m=='' or P==m)\nif C then\ns=P\n */
+    "aj(\202v={f,P\234\3240 0 \254}\n\277O>b\355k\236n=\316\234m \277k" /* aj()\nv={f,P..' 0 0 0'}\nend\nif O>b and not k then n='0'..m end\nif k */
+    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243W\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or W or C\nif D then  */
+    "ag(\253k\230f\251\220E\nif#w\036\243W\230q\036\232\214X\236V(Y(d" /* ag(not k and f)end\nlocal E\nif#w>0 or W and q>0 then\nif X then V(Y(d */
+    ")\251if#w\036\243C\236Q(C\355X\251\261\214D\232\214o\263\006\232" /* ))end\nif#w>0 or C then Q(C and not X)end\nelseif D then\nif o~=-2 then\n */
+    "\340\252\341'\202o=1\nak(true\202\211E=h\230N(\253k\230f,U\230f\242" /* a('pexpire',g,'1')\no=1\nak(true)\nend\nE=h and N(not k and f,U and f)\nif  */
+    "E\241true\355k\232\214o\263\006\236o=\267ttl\252\251v={}\nab\010\305\341" /* E==true and not k then\nif o~=-2 then o=a('pttl',g)end\nv={}\nab(f,d,'1 */
+    "\201d\234y\202V(Y(d)\202Q(\202v,w={},{}\nag(\202if#w\036\236Q(\251\261\214E\241" /* ',d..y)\nV(Y(d))\nQ()\nv,w={},{}\nag()\nif#w>0 then Q()end\nelseif E== */
     "'giv\200'\232o=\267ttl\252\202\261\266C\230n\263\316\236\011\224" /* 'given' then\no=a('pttl',g)\nelse\nif C and n~='0' then a('hset',c,'re */
     "\354d\201s\251\214o\263\006\236\206\276\252\251\211\277k\232\214D\230" /* leased',s)end\nif o~=-2 then a('del',g)end\nend\nend\nif k then\nif D and  */
-    "q\2410\225(\253h\243J(0)\241f\005)t\215 \356\240\233limit'\251\326(C\243" /* q==0 and(not h or J(0)==false)then a('hdel',c,'limit')end\nreturn{(C or  */
-    "m\263\317\230s\241m)\223 1\243\312\013\n\277W\236\326\302t\275\351b\001(W),\327" /* m~='' and s==m)and 1 or 0,0,e}\nend\nif W then return{1,tonumber(W),e} */
+    "q\2410\225(\253h\243F(0)\241f\005)t\215 \356\240\233limit'\251\326(C\243" /* q==0 and(not h or F(0)==false)then a('hdel',c,'limit')end\nreturn{(C or  */
+    "m\263\317\230s\241m)\223 1\243\312\013\n\277X\236\326\302t\275\351b\001(X),\327" /* m~='' and s==m)and 1 or 0,0,e}\nend\nif X then return{1,tonumber(X),e} */
     "\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356\240\233w\015'\202" /* end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel',c,'woken')\n */
-    "\300k=o\266Y\036\230q>=Y\232\220q=\337h.hu\350\nf\231i,R \374 pa" /* end\nlocal k=o\nif Y>0 and q>=Y then\nlocal q=math.huge\nfor i,R in pa */
-    "irs(w)do\266R\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277G\241\316\236" /* irs(w)do\nif R>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif G=='0' then  */
-    "\326\312k,\327\300w=ad\230J(ad)\241f\245\342\253H \226(t[4]\231\317)" /* return{0,k,e}end\nlocal w=ad and J(ad)==f\nlocal i=not H or(t[4]or '') */
+    "\300k=o\266Z\036\230q>=Z\232\220q=\337h.hu\350\nf\231i,R \374 pa" /* end\nlocal k=o\nif Z>0 and q>=Z then\nlocal q=math.huge\nfor i,R in pa */
+    "irs(B)do\266R\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277G\241\316\236" /* irs(B)do\nif R>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif G=='0' then  */
+    "\326\312k,\327\300w=ae\230F(ae)\241f\245\342\253H \226(t[4]\231\317)" /* return{0,k,e}end\nlocal w=ae and F(ae)==f\nlocal i=not H or(t[4]or '') */
     "\3578)\263r\3578\242i\232\220q=H\225(\303pos\272\274\233MAXLEN\201" /* :sub(1,8)~=r:sub(1,8)\nif i then\nlocal q=H and(a('lpos',j,f,'MAXLEN', */
     "\021)\226(\020,\021)\223 \021)\242q\232\220v=e+(q\336)*z\nif" /* 1000)or(a('lindex',j,1000)and 1000))\nif q then\nlocal v=e+(q+1)*z\nif */
     "\207\275\351b\001(H)<v\236\322add\301,v\274\251\261\n\322add\301\233XX\2010\274\244" /*  tonumber(H)<v then a('zadd',l,v,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal  */
     "p=\206rp\022h\272\274\202\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272" /* p=a('rpush',j,f)\na('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j */
-    "\3412096\222\222\254\202\340\301\3412096\222\222\254\202\211U(e+G\202\311\273\274" /* ,'1209600000')\na('pexpire',l,'1209600000')\nend\nU(e+G)\na('hset',c,f */
+    "\3412096\222\222\254\202\340\301\3412096\222\222\254\202\211V(e+G\202\311\273\274" /* ,'1209600000')\na('pexpire',l,'1209600000')\nend\nV(e+G)\na('hset',c,f */
     ",A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\3630\251\214w\236" /* ,A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u(0)end\nif w then  */
     "k=G/25 \261\214h\230h\263f\236k=-1 \211\326\312k,\327\n" /* k=G/25 elseif h and h~=f then k=-1 end\nreturn{0,k,e}\n */
     ;
 
 static const uint8_t downgrade[] =
-    "\214\253Z\230E>e\225\207\275\351b\001(P)>t\275\351b\001(m)t\215\245\342X(d\242i>=" /* if not Z and E>e and tonumber(P)>tonumber(m)then\nlocal i=X(d)\nif i>= */
-    "E\236F=d\234y \261 \342E \277H\236x\010\251ai(\202ae\010,P,i,ac,F\202U" /* E then F=d..y else i=E end\nif H then x(f)end\nai()\nae(f,P,i,ac,F)\nU */
-    "(i\202Q(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(P),\327\n\300" /* (i)\nQ()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(P),e}\nend\nlocal  */
-    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355V\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not V and(n==m or a('hget',c,' */
+    "\214\253aa\230E>e\225\207\275\351b\001(P)>t\275\351b\001(m)t\215\245\342Y(d\242i>" /* if not aa and E>e and tonumber(P)>tonumber(m)then\nlocal i=Y(d)\nif i> */
+    "=E\236J=d\234y \261 \342E \277H\236x\010\251aj(\202af\010,P,i,ad,J\202" /* =E then J=d..y else i=E end\nif H then x(f)end\naj()\naf(f,P,i,ad,J)\n */
+    "V(i\202Q(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(P),\327\n\300" /* V(i)\nQ()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(P),e}\nend\nlocal  */
+    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355W\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not W and(n==m or a('hget',c,' */
     "hold\001')\241f\202k=k\230\375t\252,i\242\253k\236\326-\302\013\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
-    "ag\236\330ag \211s=m\nv={i,m\234\3240 0 \254}\naa\010\305\341\201d\234y\202U(X(d" /* ag then return ag end\ns=m\nv={i,m..' 0 0 0'}\naa(f,d,'1',d..y)\nU(X(d */
-    ")\202Q(\202\356\252,i\202B,v={},{}\naf(\202if#B\036\236Q(\251\326\302" /* ))\nQ()\na('hdel',g,i)\nB,v={},{}\naf()\nif#B>0 then Q()end\nreturn{1, */
-    "t\275\351b\001(W),\327\n" /* tonumber(W),e}\n */
+    "ah\236\330ah \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202V(Y(d" /* ah then return ah end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nV(Y(d */
+    ")\202Q(\202\356\252,i\202w,v={},{}\nag(\202if#w\036\236Q(\251\326\302" /* ))\nQ()\na('hdel',g,i)\nw,v={},{}\nag()\nif#w>0 then Q()end\nreturn{1, */
+    "t\275\351b\001(X),\327\n" /* tonumber(X),e}\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -412,13 +413,13 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4323, "530aad69d0bb0da7cb033cfae626ace8fc21130d"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3917, "4f07539baadbe770749d3a45801d0d01188aebd2"};
+    {common, break_before, hand_over, break_after}, 3924, "b579612ff9fb569f1bb4ce1eb7badc95c2bd2f9a"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8060, "851f8c891355e1895e02897fa371a3ece7774134"};
+    {common, hand_over, share, shared}, 8159, "470e8115c592f411ad1e2d9b5b714a589efcb62e"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6385, "38a94e354197f10e1e6efc31ff1c669a487e08ba"};
+    {common, hand_over, share, downgrade}, 6485, "0723436238b265fb03ecccd56e208f8b15a1a5f8"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1654, "ac79af3c6c051137ccbdce1bd68d6660d9bae6e0"};

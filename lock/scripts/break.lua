@@ -58,6 +58,7 @@ if named[1] and latest > now and latest < math.huge then -- the others go on
   call('hdel', lock, named[1])
   local left = call('pttl', lock)
   if left < 0 or now + left > latest then call('pexpire', lock, latest - now) end
+  set_head(latest - now)
   local how, channel = listens(head or '')
   if how then call(how, channel, '0') end
   return {1, 0, now}

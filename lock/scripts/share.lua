@@ -46,6 +46,7 @@ local ends, held = {}, 0 -- how many leases end when; how many hold
 local changes = {} -- fields of the lock hash, to be written together
 local entered = {} -- those who are let in: id, how and where they listen, what they are told
 local mine -- the token, if that is id
+local sleeper -- who that is, if it is Redisson's, and how and where it listens
 local stopped -- the place of who wants the lock alone, or is not known, and listens
 local stale = last:sub(1, -10) ~= micros:sub(1, -10)
 
@@ -115,6 +116,7 @@ local function let_in(caller)
         forget(waiter)
       elseif listens and (pending or not room or room > 0 and held >= room) then
         if not room then stopped = place end
+        if not patience then sleeper = {waiter, listens, channel} end
         return -- who wants it alone stops all behind; so does who may still come
       elseif listens then
         if coming((call('hget', lock, waiter) or ''):match('^%d+ (%d+) ')) then -- a script that was stopped has left it in the queue
@@ -200,5 +202,7 @@ local function write(gone)
     if listens then call(listens, channel, message) end
   end
   set_head(rest)
+  -- Redisson sleeps for as long as it was told when it asked: for more than that, if it was not the first.
+  if sleeper and sleeper[1] == head and (rest + 1000 < ttl or #entered > 0) then call(sleeper[2], sleeper[3], '0') end
   ttl = rest
 end

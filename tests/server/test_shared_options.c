@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
@@ -314,6 +315,61 @@ static void test_limit_ends(void)
   end_members(MEMBERS);
 }
 
+/* Redisson */
+
+static struct raw peer; /* a waiter of Redisson's */
+
+static void queue_peer(void)
+{
+  CHECK(raw_open(&peer, server.port));
+  CHECK(raw_run(&peer, "SUBSCRIBE redisson_lock__channel:{options}:peer:1"));
+  CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{options} peer:1"));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{options} 9000000000000 peer:1"));
+}
+
+/* It was told to ask, and finds out when to ask again from its score: when the TTL has ended. */
+static void check_told(void)
+{
+  CHECK(raw_reply_within(&peer, SOON));
+  CHECK_EQUAL(raw_number(&redis, "TIME"), 2);
+  int64_t now = strtoll(redis.element[1].text, NULL, 10) * 1000;
+  int64_t ttl = raw_number(&redis, "PTTL %s", name);
+  double score = strtod(raw_text(&redis, "ZSCORE redisson_lock_timeout:{options} peer:1"), NULL);
+  int64_t asks_in = (int64_t)score - 300000 - now;
+  CHECK(ttl > 0 && asks_in > ttl && asks_in < ttl + 5000);
+  CHECK(!raw_reply_within(&peer, 0));
+}
+
+/*
+ * A waiter of Redisson's sleeps for as long as it was told. So it is told again when the longest lease
+ * has ended early, and when it comes to be the first.
+ */
+static void test_peer_is_told(void)
+{
+  begin_with(3, false);
+  static const uint32_t leases[] = {40000, 3000000, 600000};
+  for (int i = 0; i < 3; i++)
+    CHECK_EQUAL(fairlock_try_acquire(share_of(i), leases[i]), FAIRLOCK_OK);
+  start(3, share_of(3));
+  queue_peer();
+  CHECK_EQUAL(fairlock_release(share_of(1)), FAIRLOCK_OK); /* and another enters before it */
+  check_told();
+  AWAIT(holds(share_of(3)), service_all(MEMBERS));
+  uint64_t token = fairlock_token(share_of(2));
+  CHECK_EQUAL(fairlock_force_release(&members[1].client.client, name, sizeof name - 1, token),
+              FAIRLOCK_OK);
+  check_told();
+  CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
+  check_told();
+  CHECK_EQUAL(fairlock_release(share_of(2)), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(share_of(3)), FAIRLOCK_OK);
+  CHECK(raw_reply_within(&peer, SOON)); /* the lock is free */
+  raw_close(&peer);
+  CHECK(raw_run(&redis, "DEL redisson_lock_queue:{options} redisson_lock_timeout:{options}"));
+  CHECK(raw_run(&redis, "DEL fairlock:{options}"));
+  end_members(MEMBERS);
+}
+
 /* Holds of their own */
 
 /* Each has its token, its lease and its loss; the key lasts as long as the last of them. */
@@ -510,6 +566,7 @@ const struct check_test check_tests[] = {
     {"shared options: one of several is asked", test_asked},
     {"shared options: a log", test_logged},
     {"shared options: the limit ends", test_limit_ends},
+    {"shared options: a waiter of Redisson's", test_peer_is_told},
     {"shared options: leases of their own", test_leases},
     {"shared options: re-entry", test_reentry},
     {"shared options: cancelled and timed out", test_cancelled},
