@@ -32,6 +32,8 @@ struct party {
   pthread_t thread;
   struct raw redis;
   struct fairlock handles[MOST_LOCKS];
+  struct fairlock_shared shared[MOST_LOCKS];
+  bool shares[MOST_LOCKS]; /* it takes that one */
   char locks[MOST_LOCKS][64];
   int count;
 };
@@ -59,16 +61,34 @@ static void answer(const struct party *party, const char *format, ...)
   va_end(arguments);
 }
 
-static struct fairlock *handle_of(struct party *party, const char *lock)
+static int index_of(struct party *party, const char *lock)
 {
   for (int i = 0; i < party->count; i++) {
-    if (strcmp(party->locks[i], lock) == 0) return &party->handles[i];
+    if (strcmp(party->locks[i], lock) == 0) return i;
   }
   if (party->count == MOST_LOCKS) exit(1);
   int i = party->count++;
   snprintf(party->locks[i], sizeof party->locks[i], "%s", lock);
   if (fairlock_init(&party->handles[i], &client, party->locks[i]) != FAIRLOCK_OK) exit(1);
-  return &party->handles[i];
+  return i;
+}
+
+static struct fairlock *handle_of(struct party *party, const char *lock)
+{
+  int i = index_of(party, lock);
+  return party->shares[i] ? &party->shared[i].handle : &party->handles[i];
+}
+
+/* From now on the party shares this lock. */
+static void begin_to_share(struct party *party, const char *lock, long limit)
+{
+  int i = index_of(party, lock);
+  struct fairlock_shared *shared = &party->shared[i];
+  int status = party->shares[i] ? FAIRLOCK_OK
+                                : fairlock_init_shared(shared, &client, party->locks[i],
+                                                       strlen(lock), (uint32_t)limit);
+  party->shares[i] = status == FAIRLOCK_OK;
+  answer(party, "%d", party->shares[i]);
 }
 
 /*
@@ -109,15 +129,26 @@ static int inspect(const char *lock, struct status *status)
   return result;
 }
 
+/* Those who share count as SHARE each, so that who is alone sees them. */
+enum { SHARE = 1000 };
+
+/* How many are beside the party, itself included; SHARE or more: one that shares is not alone. */
+static long long beside(bool shares, long long inside)
+{
+  return !shares ? inside : inside % SHARE == 0 ? inside / SHARE : SHARE + inside;
+}
+
 static void pass(struct party *party, const char *lock, long long result[3])
 {
   struct fairlock *handle = handle_of(party, lock);
+  bool shares = party->shares[index_of(party, lock)];
+  int weight = shares ? SHARE : 1;
   int status = fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   result[0] = now_ns();
   result[1] = status == FAIRLOCK_OK ? (long long)fairlock_hold_count(handle) : status;
-  result[2] = raw_number(&party->redis, "INCR inside:%s", lock);
+  result[2] = beside(shares, raw_number(&party->redis, "INCRBY inside:%s %d", lock, weight));
   raw_run(&party->redis, "RPUSH log:%s %s", lock, party->name);
-  raw_run(&party->redis, "DECR inside:%s", lock);
+  raw_run(&party->redis, "DECRBY inside:%s %d", lock, weight);
   status = fairlock_release(handle);
   if (status != FAIRLOCK_OK) result[1] = status;
 }
@@ -205,6 +236,10 @@ static void carry_out(struct party *party, char *line)
   long first = -1;
   long second = -1;
   sscanf(line, "%*s %63s %31s %ld %ld", lock, verb, &first, &second);
+  if (strcmp(verb, "share") == 0) {
+    begin_to_share(party, lock, first);
+    return;
+  }
   struct fairlock *handle = handle_of(party, lock);
   if (take(party, verb, handle, first, second)) return;
   if (strcmp(verb, "id") == 0) {
@@ -275,6 +310,7 @@ int main(int argc, char **argv)
   bool runs = true;
   bool cluster = false;
   static struct fairlock_keeper keep;
+  static struct fairlock_sharing sharing;
   pthread_t runner;
   for (int i = 2; i < argc; i++) {
     if (strncmp(argv[i], "lease=", 6) == 0) config.lease_ms = (uint32_t)atoi(argv[i] + 6);
@@ -289,6 +325,7 @@ int main(int argc, char **argv)
   else if (!port_posix_seeds(&server, seed)) return 1;
   if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
   if (cluster && fairlock_follow(&client, &topology) != FAIRLOCK_OK) return 1;
+  fairlock_share(&client, &sharing);
   if (keep.keep_ms > 0 && fairlock_keep(&client, &keep) != FAIRLOCK_OK) return 1;
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
   if (runs && pthread_create(&runner, NULL, keep_alive, &client) != 0) return 1;

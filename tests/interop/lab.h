@@ -19,10 +19,12 @@
  *     pass                lock, a critical section, unlock: time, hold count, how many were inside
  *     run N PAUSE         N passes with pauses: largest hold count, most that were inside
  *     bench N             N times lock and unlock: median, 10th and 90th percentile, ns
+ *     share LIMIT         (the library's alone) from now on it shares this lock; 1
  *     status              (the library's alone) all that an inspection tells; see driver.c
  *
- * The critical section of a pass counts who is inside under "inside:LOCK", and adds the party to
- * the list "log:LOCK". Everything the lab starts ends with it, however it ends.
+ * The critical section of a pass counts who is inside under "inside:LOCK", those who share a thousand
+ * times, and adds the party to the list "log:LOCK". For one that shares, a thousand inside and more
+ * means that somebody is who does not. Everything the lab starts ends with it, however it ends.
  */
 #ifndef INTEROP_LAB_H
 #define INTEROP_LAB_H

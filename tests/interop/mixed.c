@@ -9,7 +9,7 @@
  * what tells being woken from polling.
  */
 #include "check.h"
-#include "lab.h"
+#include "mixed.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -17,21 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIDE      3 /* parties of each kind in a mixed queue */
-#define ROUNDS    60
-#define PASSES    40
-#define WOKEN_MS  1500 /* shorter than any poll: ours come every 2 s, theirs when the lease ends */
-#define LEASE_MS  5000 /* of holders that are killed */
-#define PATIENT_S 60
+#define SIDE   3 /* parties of each kind in a mixed queue */
+#define ROUNDS 60
+#define PASSES 40
 
-static struct lab lab;
-static struct driver *ours, *ours_2, *java, *java_2; /* for all tests */
-
-/* A party of a driver. Its kind shows in its name. */
-struct party {
-  struct driver *driver;
-  char name[16];
-};
+struct lab lab;
+struct driver *ours, *ours_2, *java, *java_2;
 
 void check_write(const char *text)
 {
@@ -39,21 +30,18 @@ void check_write(const char *text)
   fflush(stdout);
 }
 
-static void print_ms(const char *what, int64_t ns)
+void print_ms(const char *what, int64_t ns)
 {
   printf("# %s: %" PRId64 ".%" PRId64 " ms\n", what, ns / 1000000, ns / 100000 % 10);
 }
 
-/* Has a party ask for the lock, and waits until it is the length'th of the queue. */
-static void enqueue(struct driver *driver, const char *party, const char *lock, int64_t length)
+void enqueue(struct driver *driver, const char *party, const char *lock, int64_t length)
 {
   say(driver, "%s %s lock", party, lock);
   CHECK(lab_queue_reaches(&lab, lock, length));
 }
 
-/* The same, and waits until it listens, which Redisson's do only after that. */
-static void enqueue_listening(struct driver *driver, const char *party, const char *lock,
-                              int64_t length)
+void enqueue_listening(struct driver *driver, const char *party, const char *lock, int64_t length)
 {
   char id[128];
   snprintf(id, sizeof id, "%s", tell(driver, "%s %s id", party, lock));
@@ -61,20 +49,19 @@ static void enqueue_listening(struct driver *driver, const char *party, const ch
   CHECK(listens(&lab, lock, id));
 }
 
-/* Waits until an earlier request for the lock succeeds; when that was, or -1. */
-static int64_t granted(struct driver *driver, const char *party, int seconds)
+int64_t granted(struct driver *driver, const char *party, int seconds)
 {
   const char *answer = hear(driver, party, seconds * 1000);
   int64_t at = answer != NULL ? field(answer, 0) : 0;
   return at > 0 ? at : -1;
 }
 
-static bool released(struct driver *driver, const char *party, const char *lock)
+bool released(struct driver *driver, const char *party, const char *lock)
 {
   return field(tell(driver, "%s %s unlock", party, lock), 0) > 0;
 }
 
-static void check_text(const char *is, const char *expected)
+void check_text(const char *is, const char *expected)
 {
   if (strcmp(is, expected) != 0) printf("# is '%s', expected '%s'\n", is, expected);
   CHECK(strcmp(is, expected) == 0);
@@ -205,7 +192,7 @@ static void test_a_waiter_that_gives_up(void)
 
 /* One queue */
 
-static void shuffle(struct party *parties, int count)
+void shuffle(struct party *parties, int count)
 {
   for (int i = count - 1; i > 0; i--) {
     int j = rand() % (i + 1);
@@ -378,7 +365,7 @@ static void test_a_hundred_redisson_acquisitions(void)
 
 /* Faults across the border */
 
-static struct driver *mortal(enum kind kind)
+struct driver *mortal(enum kind kind)
 {
   char options[32];
   snprintf(options, sizeof options, kind == JAVA ? "watchdog=%d" : "lease=%d", LEASE_MS);
@@ -630,6 +617,14 @@ const struct check_test check_tests[] = {
     {"stopped_redisson_threads_before_ours", test_stopped_redisson_threads_before_ours},
     {"killed_redisson_holder_before_ours", test_killed_redisson_holder_before_ours},
     {"our_killed_holder_before_redisson", test_our_killed_holder_before_redisson},
+    {"redisson_sees_our_shares", test_redisson_sees_our_shares},
+    {"last_share_wakes_redisson", test_last_share_wakes_redisson},
+    {"redisson_after_the_last_lease", test_redisson_after_the_last_lease},
+    {"redisson_hears_of_a_shorter_lease", test_redisson_hears_of_a_shorter_lease},
+    {"redissons_force_unlock_ends_all_shares", test_redissons_force_unlock_ends_all_shares},
+    {"killed_redisson_waiter_before_shares", test_killed_redisson_waiter_before_shares},
+    {"shared_queue_in_order_of_arrival", test_shared_queue_in_order_of_arrival},
+    {"shared_queue_running_free", test_shared_queue_running_free},
     {"redisson_recalls_our_kept_lock", test_redisson_recalls_our_kept_lock},
     {"a_keep_ends_for_redisson_that_tries", test_a_keep_ends_for_redisson_that_tries},
     {"killed_redisson_holder_before_redisson", test_killed_redisson_holder_before_redisson},

@@ -11,7 +11,7 @@ $(call needs,interop/redisson,default-jdk-headless maven)
 $(call needs,interop bench-redisson,interop/redisson python3 $(BUILD)/redis-server)
 
 $(INTEROP)/driver: $(INTEROP)/driver.o $(INTEROP_LAB) $(BUILD)/liblock.a
-$(INTEROP)/mixed: $(INTEROP)/mixed.o $(BUILD)/tests/check.o $(INTEROP_LAB)
+$(INTEROP)/mixed: $(INTEROP)/mixed.o $(INTEROP)/mixed_shared.o $(BUILD)/tests/check.o $(INTEROP_LAB)
 $(INTEROP)/differential: $(INTEROP)/differential.o $(BUILD)/tests/check.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP)/bench: $(INTEROP)/bench.o $(INTEROP_LAB) $(BUILD)/liblock.a
 # The cluster is that of the tests of fail-over.
