@@ -309,53 +309,54 @@ static const uint8_t inspect[] =
 static const uint8_t share[] =
     "\220V=3\245Z\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local V=3\nlocal Z=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
     "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245U,W=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal U,W=D[1],D[2] */
-    "\245P,E,ad,J=(U\243\317):\337\376\203^(\032\032\032%S\315'\244aa" /* \nlocal P,E,ad,J=(U or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
-    "=U\355P\355W\266aa\232P,E,ad,J=n:\337\376\203^\264+$'\002'0\201e+" /* =U and not P and not W\nif aa then\nP,E,ad,J=n:match('^%d+$')or '0',e+ */
+    "\245Q,E,ae,O=(U\243\317):\337\376\203^(\032\032\032%S\315'\244aa" /* \nlocal Q,E,ae,O=(U or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
+    "=U\355Q\355W\266aa\232Q,E,ae,O=n:\337\376\203^\264+$'\002'0\201e+" /* =U and not Q and not W\nif aa then\nQ,E,ae,O=n:match('^%d+$')or '0',e+ */
     "(o<0\230d\243\337h.m\374(o,1e9)),U:\337\376\203^\264+$'\002'1\201d\234y\n\300" /* (o<0 and d or math.min(o,1e9)),U:match('^%d+$')or '1',d..y\nend\nlocal  */
-    "\370Q(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373" /* function Q(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\n */
-    "E=Q(E\0020\245B,q={},0\245v={}\245w={}\245X\245T\245" /* E=Q(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal X\nlocal T\nlocal  */
-    "ae\245\204=n\03310)\263r\03310\202f\231i,R \374(W\243\317):g\337\376\203(" /* ae\nlocal al=n:sub(1,-10)~=r:sub(1,-10)\nfor i,R in(W or ''):gmatch('( */
-    "\032\264\315')do\n\342Q(i\242i\232B[i]=(B[i]\2310)+R\nq=q+R\373\300" /* %d+) (%d+)')do\ni=Q(i)\nif i then\nB[i]=(B[i]or 0)+R\nq=q+R\nend\nend\nlocal  */
-    "\370af(O\332,i,p,J\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=O\nv[#v\336]=k" /* function af(O,k,i,p,J)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=O\nv[#v+1]=k */
-    "\362i\362p\362J\n\300\370aj(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..J\nend\nlocal function aj()\nif B[E]then\nB[E]= */
+    "\370R(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373" /* function R(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\n */
+    "E=R(E\0020\245B,q={},0\245v={}\245w={}\245X\245T\245" /* E=R(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal X\nlocal T\nlocal  */
+    "af\245\204=n\03310)\263r\03310\202f\231i,S \374(W\243\317):g\337\376\203(" /* af\nlocal al=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(W or ''):gmatch('( */
+    "\032\264\315')do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\373\300" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal  */
+    "\370ag(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k" /* function ag(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k */
+    "\362i\362p\362O\n\300\370aj(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function aj()\nif B[E]then\nB[E]= */
     "B[E]-1\nq=q-1\373\300\370Y(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function Y(k)\nlocal am,F=math.frexp(k)\nlocal  */
     "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
-    "ab(O\332,p,J,C,F\244S\377\275\351b\001(n\0020\nn=S>\377\275\351b\001(r)\223 S<2^53\225" /* ab(O,k,p,J,C,F)\nlocal S=tonumber(n)or 0\nn=S>=tonumber(r)and S<2^53 and */
-    "\203%.0f'):f\226\337(S\336\002r\266O\241f\236X=n \211af(O,n,Y(k),p,J\202w[#w" /* ('%.0f'):format(S+1)or r\nif O==f then X=n end\naf(O,n,Y(k),p,J)\nw[#w */
-    "\336]={O,C,F,n\362e\362k}\n\300\370ag(S\244p,ac=0" /* +1]={O,C,F,n..' '..e..' '..k}\nend\nlocal function ag(S)\nlocal p,ac=0 */
+    "ab(P\332,p,O,C,F\244J\377\275\351b\001(n\0020\nn=J>\377\275\351b\001(r)\223 J<2^53\225" /* ab(P,k,p,O,C,F)\nlocal J=tonumber(n)or 0\nn=J>=tonumber(r)and J<2^53 and */
+    "\203%.0f'):f\226\337(J\336\002r\266P\241f\236X=n \211ag(P,n,Y(k),p,O\202w[#w" /* ('%.0f'):format(J+1)or r\nif P==f then X=n end\nag(P,n,Y(k),p,O)\nw[#w */
+    "\336]={P,C,F,n\362e\362k}\n\300\370ah(J\244p,ac=0" /* +1]={P,C,F,n..' '..e..' '..k}\nend\nlocal function ah(J)\nlocal p,ac=0 */
     "\274\005\nwhi\334#w<V do\245k=h\266p\036\236k=\020,p\251\214" /* ,false\nwhile#w<V do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
-    "S\225(\253k\243k\241S)t\215\266ac\243Z\036\230q>=Z\236\330\211ab(S\305" /* S and(not k or k==S)then\nif ac or Z>0 and q>=Z then return end\nab(S,d */
-    "\341\201d\234y\202S=nil\np\003\336\352\214\253k\232\260\352\245F='\345" /* ,'1',d..y)\nS=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal F='redis */
+    "J\225(\253k\243k\241J)t\215\266ac\243Z\036\230q>=Z\236\330\211ab(J\305" /* J and(not k or k==J)then\nif ac or Z>0 and q>=Z then return end\nab(J,d */
+    "\341\201d\234y\202J=nil\np\003\336\352\214\253k\232\260\352\245F='\345" /* ,'1',d..y)\nJ=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal F='redis */
     "s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201F)\025" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',F)[2] */
-    "\036\230'p\250l\313h'\266\253C\232\220S=\030p\250\265\031shardn\351" /* >0 and 'publish'\nif not C then\nlocal S=redis.pcall('pubsub','shardnum */
-    "\265\201F)\025\nC=S\230S\036\230'sp\250l\313h'\n\300ah=k\241K\225\207[4]\231" /* sub',F)[2]\nC=S and S>0 and 'spublish'\nend\nlocal ah=k==K and t[4]or  */
-    "\375\273\332\244ai,ak,S=(ah\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal ai,ak,S=(ah or ''):match('^(%d+) (%d+) ([1-9]%d%d */
-    "\264\264?\264?)%f[ %z]'\244V\377\275\351b\001((ah\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal V=tonumber((ah or ''):match('^%d+ %d+ %d+ S( */
-    "\264\315%f[ %z]')\242S\230ai*\021+ak/\021+S<=\007x(k\202\261\214C\225" /* %d+)%f[ %z]'))\nif S and ai*1000+ak/1000+S<=e then\nx(k)\nelseif C and */
-    "(ac\243\253V\243V\036\230q>=V)t\215\266\253V\236ae\003 \277\253S\236" /* (ac or not V or V>0 and q>=V)then\nif not V then ae=p end\nif not S then  */
-    "T={k,C,F}\211\260\352\214C\232\214Q((\375t\252\332\002\317):\337\376\203" /* T={k,C,F}end\nreturn\nelseif C then\nif Q((a('hget',g,k)or ''):match(' */
-    "^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,S\2330\201S,C,F\202p\003\336\373\261\214" /* ^%d+ (%d+) '))then\nx(k)\nelse\nab(k,S,'0',S,C,F)\np=p+1\nend\nelseif  */
-    "S\232p\003\336\352\214q\2410\232\260\352\245S,ah=\322sco\224\301" /* S then\np=p+1\nelseif q==0 then\nreturn\nelse\nlocal S,ah=a('zscore',l */
-    "\332\002'0\031s\022pe\314:\270k\245ai,V=(\375\273,ah\002\317):\337\376\203(%S\347" /* ,k)or '0','suspect:'..k\nlocal ai,V=(a('hget',c,ah)or ''):match('(%S+) ( */
-    "\264\315'\242ai\263S \226\207\275\351b\001(V)>\007\311\273,ah,S\362e\202\3630\202" /* %d+)')\nif ai~=S or tonumber(V)>e then\na('hset',c,ah,S..' '..e)\nu(0)\n */
-    "V=e\n\277V+M<=e \226\207\275\351b\001(S)<=\007x(k\202\261\nac\377rue\np\003\336" /* V=e\nend\nif V+M<=e or tonumber(S)<=e then\nx(k)\nelse\nac=true\np=p+1 */
-    "\373\211\211\211\300S,ac=(\375\333limit'\002\317):\337\376" /* \nend\nend\nend\nend\nend\nlocal S,ac=(a('hget',c,'limit')or ''):match */
-    "\203^(\264\264?\264?\264?) (\264\315$'\244ah=S\230S\263ARGV\025\223 Q(ac)\223{2,t\275" /* ('^(%d%d?%d?%d?) (%d+)$')\nlocal ah=S and S~=ARGV[2]and Q(ac)and{2,ton */
-    "\351b\001(S),\327\245\370V(i\242S\241ARGV\025t\215 \342\337h.\323x(Q(ac\002" /* umber(S),e}\nlocal function V(i)\nif S==ARGV[2]then i=math.max(Q(ac)or  */
-    "i,i\251\011limit\201ARGV\025\362i\202\300\370ak(S" /* i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal function ak(S */
-    "\244D=\375t\204l\252\202f\231\342\302#D,2 do\245B=D[i\336]:\337\376\203^\264+" /* )\nlocal D=a('hgetall',g)\nfor i=1,#D,2 do\nlocal B=D[i+1]:match('^%d+ */
-    " (\264\346'\244ac=B\230D[i]\263'sha\344'\355Q(B\242D[i]\263\212\223(" /*  (%d+) ')\nlocal ac=B and D[i]~='shared' and not Q(B)\nif D[i]~=f and( */
-    "S\243ac)t\215 \356\252,D[i]\251\211\300\370Q(ai\244" /* S or ac)then a('hdel',g,D[i])end\nend\nend\nlocal function Q(ai)\nlocal  */
-    "S,ac={},0\nf\231i,R \374 pairs(B)do\266R\036\232S[#S\336]=i\362R\nac=\337" /* S,ac={},0\nfor i,R in pairs(B)do\nif R>0 then\nS[#S+1]=i..' '..R\nac=mat */
-    "h.\323x(ac,i\202\211\300D=ac-e\245ac=#w\036\230o\263\006\230\237l" /* h.max(ac,i)\nend\nend\nlocal D=ac-e\nlocal ac=#w>0 and o~=-2 and a('hl */
-    "\200\252)>2*q\3366\nif#w\036\232\011t\015\201n\233hold\001\201w[#w]\023]\233\224" /* en',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1],'re */
-    "\354d\201s\233\354\201n\242\204\243D>9999999\236\363D\251\261\214ai\230n" /* leased',s,'lease',n)\nif al or D>9999999 then u(D)end\nelseif ai and n */
-    "\263\316\232\011\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\377" /* ~='0' then\na('hset',c,'released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=t */
-    "ab\334.c\275cat(S\233 '\242o\263\006\230D>o\236\340\252,D\251\311t" /* able.concat(S,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hset */
-    "\252,\343pack(v)\242o\241\006\230\030p\310\252,D)\2631\232\206\276" /* ',g,unpack(v))\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del */
-    "\252\202\340\252,D\202\277D<o\236\340\252,D\251\214ai\236" /* ',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif ai then  */
-    "\356\252\274\251\214ac\236ak(\251f\231am\332 \374 ipairs(w)do\245O" /* a('hdel',g,f)end\nif ac then ak()end\nfor am,k in ipairs(w)do\nlocal O */
-    ",C,F,S=\343pack(k\242h\236x(O\251\214C\236a(C,F,S\251\211I(D\242" /* ,C,F,S=unpack(k)\nif h then x(O)end\nif C then a(C,F,S)end\nend\nI(D)\nif  */
+    "\036\230'p\250l\313h'\266\253C\232\220J=\030p\250\265\031shardn\351" /* >0 and 'publish'\nif not C then\nlocal J=redis.pcall('pubsub','shardnum */
+    "\265\201F)\025\nC=J\230J\036\230'sp\250l\313h'\n\300ad=k\241K\225\207[4]\231" /* sub',F)[2]\nC=J and J>0 and 'spublish'\nend\nlocal ad=k==K and t[4]or  */
+    "\375\273\332\244ai,ak,J=(ad\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal ai,ak,J=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
+    "\264\264?\264?)%f[ %z]'\244V\377\275\351b\001((ad\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal V=tonumber((ad or ''):match('^%d+ %d+ %d+ S( */
+    "\264\315%f[ %z]')\242J\230ai*\021+ak/\021+J<=\007x(k\202\261\214C\225" /* %d+)%f[ %z]'))\nif J and ai*1000+ak/1000+J<=e then\nx(k)\nelseif C and */
+    "(ac\243\253V\243V\036\230q>=V)t\215\266\253V\236af\003 \277\253J\236" /* (ac or not V or V>0 and q>=V)then\nif not V then af=p end\nif not J then  */
+    "T={k,C,F}\211\260\352\214C\232\214R((\375t\252\332\002\317):\337\376\203" /* T={k,C,F}end\nreturn\nelseif C then\nif R((a('hget',g,k)or ''):match(' */
+    "^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,J\2330\201J,C,F\202p\003\336\373\261\214" /* ^%d+ (%d+) '))then\nx(k)\nelse\nab(k,J,'0',J,C,F)\np=p+1\nend\nelseif  */
+    "J\232p\003\336\352\214q\2410\232\260\352\245J,ad=\322sco\224\301" /* J then\np=p+1\nelseif q==0 then\nreturn\nelse\nlocal J,ad=a('zscore',l */
+    "\332\002'0\031s\022pe\314:\270k\245ai,V=(\375\273,ad\002\317):\337\376\203(%S\347" /* ,k)or '0','suspect:'..k\nlocal ai,V=(a('hget',c,ad)or ''):match('(%S+) ( */
+    "\264\315'\242ai\263J \226\207\275\351b\001(V)>\007\311\273,ad,J\362e\202\3630\202" /* %d+)')\nif ai~=J or tonumber(V)>e then\na('hset',c,ad,J..' '..e)\nu(0)\n */
+    "V=e\n\277V+M<=e \226\207\275\351b\001(J)<=\007x(k\202\261\nac\377rue\np\003\336" /* V=e\nend\nif V+M<=e or tonumber(J)<=e then\nx(k)\nelse\nac=true\np=p+1 */
+    "\373\211\211\211\300J,ac=(\375\333limit'\002\317):\337\376" /* \nend\nend\nend\nend\nend\nlocal J,ac=(a('hget',c,'limit')or ''):match */
+    "\203^(\264\264?\264?\264?) (\264\315$'\244a\342J\230J\263ARGV\025\223 R(ac)\223{2,t\275" /* ('^(%d%d?%d?%d?) (%d+)$')\nlocal ai=J and J~=ARGV[2]and R(ac)and{2,ton */
+    "\351b\001(J),\327\245\370V(i\242J\241ARGV\025t\215 \342\337h.\323x(R(ac\002" /* umber(J),e}\nlocal function V(i)\nif J==ARGV[2]then i=math.max(R(ac)or  */
+    "i,i\251\011limit\201ARGV\025\362i\202\300\370ak(a" /* i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal function ak(a */
+    "c\244D,J=\375t\204l\252),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\376" /* c)\nlocal D,J=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match */
+    "\203^\264+ (\264\346'\244ad=B\230D[i]\263'sha\344'\355R(B\242D[i]\263" /* ('^%d+ (%d+) ')\nlocal ad=B and D[i]~='shared' and not R(B)\nif D[i]~= */
+    "\212\223(ac\243ad)t\215 J[#J\336]=D[i]\211\211f\231\342\302#J,\021 do\n\356\252" /* f and(ac or ad)then J[#J+1]=D[i]end\nend\nfor i=1,#J,1000 do\na('hdel',g */
+    ",\343pack(J,i,\337h.m\374(i+999,#J))\202\211\300\370R(J\244" /* ,unpack(J,i,math.min(i+999,#J)))\nend\nend\nlocal function R(J)\nlocal  */
+    "ac,ad={},0\nf\231i,S \374 pairs(B)do\266S\036\232ac[#ac\336]=i\362S\na" /* ac,ad={},0\nfor i,S in pairs(B)do\nif S>0 then\nac[#ac+1]=i..' '..S\na */
+    "d=\337h.\323x(ad,i\202\211\300D=ad-e\245ad=#w\036\230o\263\006\230" /* d=math.max(ad,i)\nend\nend\nlocal D=ad-e\nlocal ad=#w>0 and o~=-2 and  */
+    "\237l\200\252)>2*q\3366\nif#w\036\232\011t\015\201n\233hold\001\201w[#w]\023" /* a('hlen',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1 */
+    "]\233\224\354d\201s\233\354\201n\242\204\243D>9999999\236\363D\251\261\214J\230" /* ],'released',s,'lease',n)\nif al or D>9999999 then u(D)end\nelseif J and  */
+    "n\263\316\232\011\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\377" /* n~='0' then\na('hset',c,'released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=t */
+    "ab\334.c\275cat(ac\233 '\242o\263\006\230D>o\236\340\252,D\251\311" /* able.concat(ac,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hse */
+    "t\252,\343pack(v)\242o\241\006\230\030p\310\252,D)\2631\232\206\276" /* t',g,unpack(v))\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del */
+    "\252\202\340\252,D\202\277D<o\236\340\252,D\251\214J\236" /* ',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif J then  */
+    "\356\252\274\251\214ad\236ak(\251f\231am\332 \374 ipairs(w)do\245P" /* a('hdel',g,f)end\nif ad then ak()end\nfor am,k in ipairs(w)do\nlocal P */
+    ",C,F,J=\343pack(k\242h\236x(P\251\214C\236a(C,F,J\251\211I(D\242" /* ,C,F,J=unpack(k)\nif h then x(P)end\nif C then a(C,F,J)end\nend\nI(D)\nif  */
     "T\230T\023]\241h\225(D\336\304<o \226#w\036)t\215 a(T\025,T[3]\233\254\251o=D\373" /* T and T[1]==h and(D+1000<o or#w>0)then a(T[2],T[3],'0')end\no=D\nend\n */
     ;
 
@@ -363,28 +364,28 @@ static const uint8_t shared[] =
     "\220\370F(p\202f\231\342p,p+8 do\245k=\020,i\242\253k" /* local function F(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
     "\236\330f\005 \211if(\375\273\332\002\317):f\360\203^\264+ \264+ \264+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
     "\215 \330k \211\211\300k=d\241\316\245C=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
-    "O\377\275\351b\001(m\0020\245D\377\275\351b\001(P\0020\245S=U\230E>e\266\253" /* O=tonumber(m)or 0\nlocal D=tonumber(P)or 0\nlocal S=U and E>e\nif not  */
-    "k\230S\225(C\230P\241m\243\253C\230D>O\230D<2^53)t\215\245T,\342ad\241" /* k and S and(C and P==m or not C and D>O and D<2^53)then\nlocal T,i=ad== */
-    "\316\230C,Y(d\242T\243i>=E\236J=d\234y \261 \342E \277H\236x\010\251" /* '0' and C,Y(d)\nif T or i>=E then J=d..y else i=E end\nif H then x(f)end\n */
-    "\214\253aa\236aj(\251af\010,P,i,C\243ad,J\202V(i\242aa\232Q(\202v=" /* if not aa then aj()end\naf(f,P,i,C or ad,J)\nV(i)\nif aa then\nQ()\nv= */
-    "{}\n\277h\225(aa\243T)t\215 ag(\251Q(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or T)then ag()end\nQ()\na('pexpire',c,o+172800000 */
-    "\202\326\302D,\327\352\214C\232\326-\302\013\352\214ah\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif ah and not k then\n */
-    "\330ah\n\300C=S\225(\253k\243m\241\317\243P\241m\242C\232s=P\n" /* return ah\nend\nlocal C=S and(not k or m=='' or P==m)\nif C then\ns=P\n */
-    "aj(\202v={f,P\234\3240 0 \254}\n\277O>b\355k\236n=\316\234m \277k" /* aj()\nv={f,P..' 0 0 0'}\nend\nif O>b and not k then n='0'..m end\nif k */
+    "J\377\275\351b\001(m\0020\245D\377\275\351b\001(Q\0020\245P=U\230E>e\266\253" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=U and E>e\nif not  */
+    "k\230P\225(C\230Q\241m\243\253C\230D>J\230D<2^53)t\215\245T,\342ae\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal T,i=ae== */
+    "\316\230C,Y(d\242T\243i>=E\236O=d\234y \261 \342E \277H\236x\010\251" /* '0' and C,Y(d)\nif T or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
+    "\214\253aa\236aj(\251ag\010,Q,i,C\243ae,O\202V(i\242aa\232R(\202v=" /* if not aa then aj()end\nag(f,Q,i,C or ae,O)\nV(i)\nif aa then\nR()\nv= */
+    "{}\n\277h\225(aa\243T)t\215 ah(\251R(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or T)then ah()end\nR()\na('pexpire',c,o+172800000 */
+    "\202\326\302D,\327\352\214C\232\326-\302\013\352\214ai\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif ai and not k then\n */
+    "\330ai\n\300C=P\225(\253k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return ai\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
+    "aj(\202v={f,Q\234\3240 0 \254}\n\277J>b\355k\236n=\316\234m \277k" /* aj()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
     "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243W\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or W or C\nif D then  */
-    "ag(\253k\230f\251\220E\nif#w\036\243W\230q\036\232\214X\236V(Y(d" /* ag(not k and f)end\nlocal E\nif#w>0 or W and q>0 then\nif X then V(Y(d */
-    ")\251if#w\036\243C\236Q(C\355X\251\261\214D\232\214o\263\006\232" /* ))end\nif#w>0 or C then Q(C and not X)end\nelseif D then\nif o~=-2 then\n */
+    "ah(\253k\230f\251\220E\nif#w\036\243W\230q\036\232\214X\236V(Y(d" /* ah(not k and f)end\nlocal E\nif#w>0 or W and q>0 then\nif X then V(Y(d */
+    ")\251if#w\036\243C\236R(C\355X\251\261\214D\232\214o\263\006\232" /* ))end\nif#w>0 or C then R(C and not X)end\nelseif D then\nif o~=-2 then\n */
     "\340\252\341'\202o=1\nak(true\202\211E=h\230N(\253k\230f,U\230f\242" /* a('pexpire',g,'1')\no=1\nak(true)\nend\nE=h and N(not k and f,U and f)\nif  */
     "E\241true\355k\232\214o\263\006\236o=\267ttl\252\251v={}\nab\010\305\341" /* E==true and not k then\nif o~=-2 then o=a('pttl',g)end\nv={}\nab(f,d,'1 */
-    "\201d\234y\202V(Y(d)\202Q(\202v,w={},{}\nag(\202if#w\036\236Q(\251\261\214E\241" /* ',d..y)\nV(Y(d))\nQ()\nv,w={},{}\nag()\nif#w>0 then Q()end\nelseif E== */
+    "\201d\234y\202V(Y(d)\202R(\202v,w={},{}\nah(\202if#w\036\236R(\251\261\214E\241" /* ',d..y)\nV(Y(d))\nR()\nv,w={},{}\nah()\nif#w>0 then R()end\nelseif E== */
     "'giv\200'\232o=\267ttl\252\202\261\266C\230n\263\316\236\011\224" /* 'given' then\no=a('pttl',g)\nelse\nif C and n~='0' then a('hset',c,'re */
     "\354d\201s\251\214o\263\006\236\206\276\252\251\211\277k\232\214D\230" /* leased',s)end\nif o~=-2 then a('del',g)end\nend\nend\nif k then\nif D and  */
     "q\2410\225(\253h\243F(0)\241f\005)t\215 \356\240\233limit'\251\326(C\243" /* q==0 and(not h or F(0)==false)then a('hdel',c,'limit')end\nreturn{(C or  */
     "m\263\317\230s\241m)\223 1\243\312\013\n\277X\236\326\302t\275\351b\001(X),\327" /* m~='' and s==m)and 1 or 0,0,e}\nend\nif X then return{1,tonumber(X),e} */
     "\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356\240\233w\015'\202" /* end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel',c,'woken')\n */
-    "\300k=o\266Z\036\230q>=Z\232\220q=\337h.hu\350\nf\231i,R \374 pa" /* end\nlocal k=o\nif Z>0 and q>=Z then\nlocal q=math.huge\nfor i,R in pa */
-    "irs(B)do\266R\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277G\241\316\236" /* irs(B)do\nif R>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif G=='0' then  */
-    "\326\312k,\327\300w=ae\230F(ae)\241f\245\342\253H \226(t[4]\231\317)" /* return{0,k,e}end\nlocal w=ae and F(ae)==f\nlocal i=not H or(t[4]or '') */
+    "\300k=o\266Z\036\230q>=Z\232\220q=\337h.hu\350\nf\231i,S \374 pa" /* end\nlocal k=o\nif Z>0 and q>=Z then\nlocal q=math.huge\nfor i,S in pa */
+    "irs(B)do\266S\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277G\241\316\236" /* irs(B)do\nif S>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif G=='0' then  */
+    "\326\312k,\327\300w=a\212\223 F(af)\241f\245\342\253H \226(t[4]\231\317)" /* return{0,k,e}end\nlocal w=af and F(af)==f\nlocal i=not H or(t[4]or '') */
     "\3578)\263r\3578\242i\232\220q=H\225(\303pos\272\274\233MAXLEN\201" /* :sub(1,8)~=r:sub(1,8)\nif i then\nlocal q=H and(a('lpos',j,f,'MAXLEN', */
     "\021)\226(\020,\021)\223 \021)\242q\232\220v=e+(q\336)*z\nif" /* 1000)or(a('lindex',j,1000)and 1000))\nif q then\nlocal v=e+(q+1)*z\nif */
     "\207\275\351b\001(H)<v\236\322add\301,v\274\251\261\n\322add\301\233XX\2010\274\244" /*  tonumber(H)<v then a('zadd',l,v,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal  */
@@ -395,13 +396,13 @@ static const uint8_t shared[] =
     ;
 
 static const uint8_t downgrade[] =
-    "\214\253aa\230E>e\225\207\275\351b\001(P)>t\275\351b\001(m)t\215\245\342Y(d\242i>" /* if not aa and E>e and tonumber(P)>tonumber(m)then\nlocal i=Y(d)\nif i> */
-    "=E\236J=d\234y \261 \342E \277H\236x\010\251aj(\202af\010,P,i,ad,J\202" /* =E then J=d..y else i=E end\nif H then x(f)end\naj()\naf(f,P,i,ad,J)\n */
-    "V(i\202Q(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(P),\327\n\300" /* V(i)\nQ()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(P),e}\nend\nlocal  */
+    "\214\253aa\230E>e\225\207\275\351b\001(Q)>t\275\351b\001(m)t\215\245\342Y(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=Y(d)\nif i> */
+    "=E\236O=d\234y \261 \342E \277H\236x\010\251aj(\202ag\010,Q,i,ae,O\202" /* =E then O=d..y else i=E end\nif H then x(f)end\naj()\nag(f,Q,i,ae,O)\n */
+    "V(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(Q),\327\n\300" /* V(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
     "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355W\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not W and(n==m or a('hget',c,' */
     "hold\001')\241f\202k=k\230\375t\252,i\242\253k\236\326-\302\013\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
-    "ah\236\330ah \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202V(Y(d" /* ah then return ah end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nV(Y(d */
-    ")\202Q(\202\356\252,i\202w,v={},{}\nag(\202if#w\036\236Q(\251\326\302" /* ))\nQ()\na('hdel',g,i)\nw,v={},{}\nag()\nif#w>0 then Q()end\nreturn{1, */
+    "ai\236\330ai \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202V(Y(d" /* ai then return ai end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nV(Y(d */
+    ")\202R(\202\356\252,i\202w,v={},{}\nah(\202if#w\036\236R(\251\326\302" /* ))\nR()\na('hdel',g,i)\nw,v={},{}\nah()\nif#w>0 then R()end\nreturn{1, */
     "t\275\351b\001(X),\327\n" /* tonumber(X),e}\n */
     ;
 
@@ -416,10 +417,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3924, "b579612ff9fb569f1bb4ce1eb7badc95c2bd2f9a"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8159, "470e8115c592f411ad1e2d9b5b714a589efcb62e"};
+    {common, hand_over, share, shared}, 8229, "294ae598b4ce3773f9ea11e544760e56fc5a8de0"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6485, "0723436238b265fb03ecccd56e208f8b15a1a5f8"};
+    {common, hand_over, share, downgrade}, 6555, "006dba6f6b8b32529240b90a8af2a70e24e6d3c2"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1654, "ac79af3c6c051137ccbdce1bd68d6660d9bae6e0"};

@@ -159,11 +159,14 @@ end
 
 -- Takes the fields of those whose leases have ended out of the hash, and of all others but id.
 local function clean(all)
-  local fields = call('hgetall', lock)
+  local fields, gone = call('hgetall', lock), {}
   for at = 1, #fields, 2 do
     local ends = fields[at + 1]:match('^%d+ (%d+) ')
     local ended = ends and fields[at] ~= 'shared' and not coming(ends)
-    if fields[at] ~= id and (all or ended) then call('hdel', lock, fields[at]) end
+    if fields[at] ~= id and (all or ended) then gone[#gone + 1] = fields[at] end
+  end
+  for at = 1, #gone, 1000 do
+    call('hdel', lock, unpack(gone, at, math.min(at + 999, #gone)))
   end
 end
 
