@@ -621,7 +621,9 @@ void fairlock_share(struct fairlock_client *client, struct fairlock_sharing *sha
  * handles hold it at a time, 1 to FAIRLOCK_SHARED_MAX; 0: any number. Whoever wants it alone, by
  * fairlock_init() or in Redisson, waits until none of them holds it. All wait in the same queue:
  * first come, first served. All who share one lock name the same limit: with another one, an
- * operation ends with FAIRLOCK_OTHER_LIMIT as long as one of them holds or waits.
+ * operation ends with FAIRLOCK_OTHER_LIMIT as long as one of them holds or waits. The token is larger
+ * than that of each hold before it that was alone; of two who share, the later may have the smaller
+ * one, because its share was kept, or was given to a request whose answer was lost.
  *
  * A program that wants the lock alone at times has a second handle for that, and does not wait by
  * the one while it holds by the other: two who do would wait for each other. So there is no upgrade:

@@ -6,7 +6,7 @@
  *
  * Each client goes round: acquire one of the locks, write down the hold, work for a moment,
  * release. Two of the locks are shared as a rule, one of them by three at a time; now and then
- * somebody wants one of these alone, or names another limit. A third of the clients keeps the locks,
+ * somebody wants one of these alone, and perhaps shares it then, or names another limit. A third of the clients keeps the locks,
  * and half of them wait without blocking. What they wrote is checked afterwards; see history.h. A
  * storm of faults of a few seconds and a lull take turns, so that there is always something going on
  * that a fault can hit. The server loses all it knew with each restart: exclusion is promised, and
@@ -51,7 +51,8 @@ static const struct {
 
 /* What a client reports of itself, over all its restarts. */
 struct seat {
-  atomic_int acquired, shared, calm_acquired, timed_out, failed, denied, other_limit, lost, unknown;
+  atomic_int acquired, shared, downgraded, calm_acquired, timed_out, failed, denied, other_limit,
+      lost, unknown;
   atomic_int odd; /* a status that must not come, if not 0 */
   _Atomic int64_t worst_us, calm_worst_us;
 };
@@ -153,6 +154,7 @@ struct way {
   int lock, limit; /* ALONE: it does not share */
   uint64_t token;  /* of its last hold */
   int64_t called_us, queued_us;
+  struct way *heir; /* which shares the same lock; NULL: none */
 };
 
 /* Writes a hold down. NULL: no room, or the belief has ended by now. */
@@ -259,12 +261,39 @@ static void note_failure(int index, int status)
   if (!at_once) sleep_ms(20);
 }
 
+/* Renewed, or not. */
+static uint32_t choose_lease(uint64_t *random)
+{
+  bool renewed = between(random, 0, 1) == 1;
+  return renewed ? FAIRLOCK_RENEW : (uint32_t)between(random, 2000, 4000);
+}
+
+/* The hold that was alone has ended, and its heir shares from then on. */
+static void go_on_sharing(int index, struct client *client, struct way *way, uint64_t *random)
+{
+  struct seat *seat = &board->seats[index];
+  struct way *heir = way->heir;
+  heir->called_us = now_us();
+  heir->queued_us = 0;
+  int status = fairlock_downgrade(way->handle, (struct fairlock_shared *)(void *)heir->handle,
+                                  choose_lease(random));
+  if (status == FAIRLOCK_LOST) note_release(index, status);
+  else if (status != FAIRLOCK_OK) note_failure(index, status);
+  if (status != FAIRLOCK_OK) return;
+  (void)atomic_fetch_add(&seat->downgraded, 1);
+  struct hold *hold = note_hold(index, heir);
+  if (hold != NULL) {
+    hold->from = way->token;
+    work(client, heir->handle, hold, between(random, 1, 20));
+  }
+  note_release(index, fairlock_release(heir->handle));
+}
+
 /* Once round. */
 static void go_round(int index, struct client *client, struct way *way, uint64_t *random)
 {
-  bool renewed = between(random, 0, 1) == 1;
   bool lengthy = between(random, 0, hunting ? 9 : 199) == 0;
-  uint32_t lease = renewed ? FAIRLOCK_RENEW : (uint32_t)between(random, 2000, 4000);
+  uint32_t lease = choose_lease(random);
   way->called_us = now_us();
   way->queued_us = 0;
   int status = index % 2 == 0 ? fairlock_acquire(way->handle, WAIT_MS, lease)
@@ -274,7 +303,9 @@ static void go_round(int index, struct client *client, struct way *way, uint64_t
     if (hold != NULL)
       work(client, way->handle, hold,
            lengthy ? between(random, 500, 2500) : between(random, 1, 20));
-    note_release(index, fairlock_release(way->handle));
+    if (hold != NULL && way->heir != NULL && between(random, 0, 1) == 0)
+      go_on_sharing(index, client, way, random);
+    else note_release(index, fairlock_release(way->handle));
   } else {
     note_failure(index, status);
   }
@@ -306,6 +337,7 @@ static bool init_ways(struct ways *ways, struct client *client)
     if (shared.limit == ALONE) continue;
     good &= init_shared(&ways->shared[i], client, i, shared.limit);
     ways->way[LOCKS + i] = shared;
+    ways->way[i].heir = &ways->way[LOCKS + i];
   }
   good &= init_shared(&ways->other, client, LOCKS - 1, OTHER_LIMIT);
   ways->way[2 * LOCKS] =
@@ -696,9 +728,9 @@ static void report(int64_t stormy_ms, int stormy, int64_t calm_ms)
     printf("#   %5d %s\n", done[i], fault_names[i]);
   printf(
       "# %d faults; %d acquisitions, %.1f a second; then, without faults, %d, %.1f a second; %d of "
-      "them shared\n",
+      "them shared, %d after a hold alone\n",
       faults(), stormy, stormy * 1000.0 / (double)stormy_ms, calm, calm * 1000.0 / (double)calm_ms,
-      sum(offsetof(struct seat, shared)));
+      sum(offsetof(struct seat, shared)), sum(offsetof(struct seat, downgraded)));
   printf(
       "# %d waits timed out, %d without a server, %d denied, %d with another limit; %d holds lost, "
       "%d releases unanswered\n",
@@ -857,6 +889,11 @@ static void check_shares_bite(void)
   shares[4].start_us = 499; /* the other way round */
   CHECK_EQUAL(history_overlaps(&history), 1);
   shares[4].start_us = 510;
+  shares[4].from = 103; /* downgraded */
+  CHECK_EQUAL(history_tokens(&history), 0);
+  shares[4].from = 102; /* and somebody in between */
+  CHECK_EQUAL(history_tokens(&history), 1);
+  shares[4].from = 0;
   shares[1].queued_us = 106; /* overtaken by the third */
   shares[2].called_us = 107;
   shares[2].token = 99;

@@ -235,14 +235,32 @@ static int falling_tokens(const struct history *history)
   return found;
 }
 
+/* Nobody gets in between when one that is alone begins to share. */
+static int skipped_tokens(const struct history *history)
+{
+  size_t count;
+  int found = 0;
+  struct hold **sorted = sort(history, &count, by_token);
+  for (size_t i = 1; i < count; i++) {
+    const struct hold *before = sorted[i - 1], *hold = sorted[i];
+    bool follows = before->lock == hold->lock && before->token == hold->from;
+    if (hold->from == 0 || follows || before->token == hold->token) continue;
+    complain(history, "somebody got in between", before, hold);
+    found++;
+  }
+  free(sorted);
+  return found;
+}
+
 int history_tokens(const struct history *history)
 {
-  return repeated_tokens(history) + falling_tokens(history);
+  return repeated_tokens(history) + falling_tokens(history) + skipped_tokens(history);
 }
 
 /*
  * Those of which it is not known when they stood in line come first, and count for nothing. A lock
- * that was kept may be taken again until its keeper has heard of who waits.
+ * that was kept may be taken again until its keeper has heard of who waits, and one who had the lock
+ * alone goes on sharing before others.
  */
 int history_order(const struct history *history)
 {
@@ -257,7 +275,7 @@ int history_order(const struct history *history)
       if (first->lock == hold->lock && first->queued_us >= hold->called_us) break;
       if (first->queued_us != 0) note_token(&largest, first);
     }
-    if (!hold->again)
+    if (!hold->again && hold->from == 0)
       found += check_token(history, largest.any, hold, "who came later was served before");
   }
   free(queued);

@@ -24,6 +24,7 @@ struct hold {
   bool again;          /* it was kept, and is held again: the handle's last hold had its token */
   bool shares;         /* others may hold beside it: `limit` at once, 0 for any number */
   int limit;
+  uint64_t from; /* the token of the hold from which it was downgraded; 0: none */
   int client, pid, lock;
   uint64_t token;
   int64_t called_us; /* before acquire was called     */
@@ -49,7 +50,8 @@ struct history {
  * before it have ended; one that shares, after those before it that do not. Tokens show between which
  * restarts: they are microseconds of the server's clock. Crowds: those who share at a time are as many
  * as they may be, and name one limit. Tokens: none is given twice, and a hold that existed before an
- * acquire was called has a smaller token than that acquire got, whatever happened to the server; but
+ * acquire was called has a smaller token than that acquire got, whatever happened to the server, and
+ * one that was downgraded has the next after that of the hold from which it was; but
  * of two who share, the later one may have the smaller token, because its share was kept, or was given
  * to an earlier request whose answer was lost. A process that keeps its locks may hold again with the
  * token it had, if nobody has got another one since. Order: who was in the queue before an acquire was
