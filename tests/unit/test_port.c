@@ -57,6 +57,7 @@ static atomic_int several_given_back;
 static atomic_bool answering;
 static atomic_int asked, answered; /* lookups of HOST_SLOW that have begun, and ended */
 static bool without_threads;
+static atomic_int running; /* threads that have begun, or soon do, and not ended */
 
 static atomic_int calls;           /* send, recv, poll, setsockopt           */
 static atomic_int limits_set;      /* setsockopt of SO_RCVTIMEO               */
@@ -168,12 +169,34 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
   return 0;
 }
 
+struct work {
+  void *(*run)(void *);
+  void *context;
+};
+
+static void *run_counted(void *context)
+{
+  struct work work = *(struct work *)context;
+  free(context);
+  void *result = work.run(work.context);
+  atomic_fetch_sub(&running, 1);
+  return result;
+}
+
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                    void *context)
 {
   static _Thread_local int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   if (real == NULL) find_real("pthread_create", &real, sizeof real);
-  return without_threads ? EAGAIN : real(thread, attributes, run, context);
+  struct work *work = without_threads ? NULL : malloc(sizeof *work);
+  if (work == NULL) return EAGAIN;
+  *work = (struct work){run, context};
+  atomic_fetch_add(&running, 1);
+  int error = real(thread, attributes, run_counted, work);
+  if (error == 0) return 0;
+  atomic_fetch_sub(&running, 1);
+  free(work);
+  return error;
 }
 
 void freeaddrinfo(struct addrinfo *list)
@@ -807,6 +830,16 @@ static void let_answers_go(void)
   pause_ms(20); /* for the threads to end */
 }
 
+/* Lets it answer, and waits until its thread has kept the answer for whoever asks next. */
+static void let_thread_answer(void)
+{
+  uint32_t began = port_clock_ms();
+  atomic_store(&answering, true);
+  while (atomic_load(&running) > 0 && since(began) < LONG_MS)
+    pause_ms(1);
+  CHECK_EQUAL(atomic_load(&running), 0);
+}
+
 /* A resolver that does not answer blocks nobody, and is waited for in the next attempt, too. */
 static void test_slow_name(void)
 {
@@ -873,7 +906,7 @@ static void test_slow_name_late_answer(void)
   hold_answers();
   CHECK_EQUAL(posix.transport.connect(posix.transport.context, 10), PORT_WOULD_BLOCK);
   close_transport(&posix);
-  atomic_store(&answering, true);
+  let_thread_answer();
   pause_ms(5100);
   check_service(&posix, server);
   check_asked(2); /* the old one is not used */
