@@ -404,8 +404,9 @@ static void wait_for_room(uint32_t *total)
   while (full && !told && since(began) < SOON_MS && !broken) {
     uint32_t before = *total;
     uint32_t now = port_clock_ms();
-    require(try_recv(echoed, 1, 500) == PORT_WOULD_BLOCK, "nothing came, and recv() says else");
-    bool early = since(now) < 500;
+    require(try_recv(echoed, 1, PORT_WAIT_MAX_MS) == PORT_WOULD_BLOCK,
+            "nothing came, and recv() says else");
+    bool early = since(now) < PORT_WAIT_MAX_MS;
     full = fill(total);
     told = early && *total > before;
   }

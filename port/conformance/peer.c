@@ -33,7 +33,8 @@ enum {
   FILLERS = 8,
   OTHERS = 16,
   BURST = 1 << 20,
-  BURST_MS = 100,
+  BURSTS = 6,
+  BURST_MS = 700,
   GRACE_MS = 2000
 };
 
@@ -211,12 +212,16 @@ static bool send_pattern(int socket, uint32_t count, uint32_t each_ms)
   return true;
 }
 
-/* Reads up to the mark, in bursts, so that a port is full and has room again more than once. */
+/*
+ * Reads up to the mark, and pauses after each of the first bursts, so that a port is full and has
+ * room again more than once, also where it fills slowly because the machine is busy.
+ */
 static void read_late(int socket, uint32_t after_ms)
 {
   static uint8_t data[65536];
   uint32_t at = 0;
   size_t burst = 0;
+  int bursts = 0;
   bool right = true;
   ssize_t got;
   if (!pause_ms(socket, after_ms)) return;
@@ -225,8 +230,9 @@ static void read_late(int socket, uint32_t after_ms)
       right = right && data[i] == at++ % PATTERN;
     if (data[got - 1] == MARK) (void)send_all(socket, right ? "k" : "x", 1);
     burst += (size_t)got;
-    if (burst >= BURST && !pause_ms(socket, BURST_MS)) return;
-    burst %= BURST;
+    if (burst < BURST) continue;
+    if (bursts++ < BURSTS && !pause_ms(socket, BURST_MS)) return;
+    burst = 0;
   }
 }
 
