@@ -126,6 +126,56 @@ static void test_cluster_failover(void)
   cluster_moves(false, 0);
 }
 
+/* Until so many more have held. */
+static bool more_hold(size_t more)
+{
+  size_t wanted = atomic_load(contest.used) + more;
+  int64_t until = now_ms() + MOVED_SOON;
+  while (atomic_load(contest.used) < wanted && now_ms() < until)
+    sleep_ms(10);
+  return atomic_load(contest.used) >= wanted;
+}
+
+/*
+ * Readers and writers come again and again, while the master dies twice; its replica has acknowledged
+ * whatever they believe in.
+ */
+static void test_rounds(void)
+{
+  enum { READERS = 6, WRITERS = 2 };
+  cluster_start(&rig, NULL);
+  int slot = cluster_slot(&rig, DOOR), owner = cluster_owner(&rig, slot), other = owner + 3;
+  writer = scene_connection((owner + 1) % 3, 1);
+  writer.lease_ms = 6000;
+  reader = writer;
+  reader.shares = true;
+  reader.limit = LIMIT;
+  contest_begin(&contest, DOOR);
+  for (int i = 0; i < READERS + WRITERS; i++)
+    (void)contest_round(&contest, i < READERS ? &reader : &writer, FAIRLOCK_RENEW, 5);
+  for (int i = 0; i < 2; i++) {
+    CHECK(more_hold(200));
+    node_kill(&rig.node[owner]);
+    CHECK_EQUAL(cluster_promote(&rig, slot, owner), other);
+    node_revive(&rig.node[owner]);
+    CHECK(more_hold(200));
+    int swap = owner;
+    owner = other;
+    other = swap;
+  }
+  CHECK(contest_end(&contest));
+  int lost = 0, shared = 0;
+  for (int i = 0; i < READERS + WRITERS; i++) {
+    lost += atomic_load(&contest.contender[i].lost);
+    if (i < READERS) shared += atomic_load(&contest.contender[i].acquired);
+  }
+  printf("# %zu holds, %d of them shared, %d lost\n", atomic_load(contest.used), shared, lost);
+  CHECK_EQUAL(contest_overlaps(&contest), 0);
+  CHECK_EQUAL(contest_crowds(&contest), 0);
+  CHECK_EQUAL(contest_tokens(&contest), 0);
+  rig_stop(&rig);
+}
+
 /* A holder of the only share stays with the old master, which is cut off; another goes to the new one. */
 static void test_split(void)
 {
@@ -314,5 +364,6 @@ const struct check_test check_tests[] = {{"shared_acknowledged", test_acknowledg
                                          {"shared_sentinel_manual", test_sentinel_manual},
                                          {"shared_cluster_killed", test_cluster_killed},
                                          {"shared_cluster_failover", test_cluster_failover},
+                                         {"shared_rounds", test_rounds},
                                          {"shared_split", test_split},
                                          {NULL, NULL}};
