@@ -623,6 +623,7 @@ const struct check_test check_tests[] = {
     {"redisson_hears_of_a_shorter_lease", test_redisson_hears_of_a_shorter_lease},
     {"redissons_force_unlock_ends_all_shares", test_redissons_force_unlock_ends_all_shares},
     {"killed_redisson_waiter_before_shares", test_killed_redisson_waiter_before_shares},
+    {"redisson_gives_up_before_shares", test_redisson_gives_up_before_shares},
     {"shared_queue_in_order_of_arrival", test_shared_queue_in_order_of_arrival},
     {"shared_queue_running_free", test_shared_queue_running_free},
     {"redisson_recalls_our_kept_lock", test_redisson_recalls_our_kept_lock},

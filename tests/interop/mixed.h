@@ -45,6 +45,7 @@ void test_redisson_after_the_last_lease(void);
 void test_redisson_hears_of_a_shorter_lease(void);
 void test_redissons_force_unlock_ends_all_shares(void);
 void test_killed_redisson_waiter_before_shares(void);
+void test_redisson_gives_up_before_shares(void);
 void test_shared_queue_in_order_of_arrival(void);
 void test_shared_queue_running_free(void);
 

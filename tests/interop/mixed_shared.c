@@ -142,6 +142,28 @@ void test_killed_redisson_waiter_before_shares(void)
   CHECK(released(ours, "ra", "dead2") && released(ours_2, "rb", "dead2"));
 }
 
+/* Redisson tells nobody: the first behind it that shares asks often. */
+void test_redisson_gives_up_before_shares(void)
+{
+  let_share(ours, "ra", "upgiven", 0);
+  let_share(ours_2, "rb", "upgiven", 0);
+  let_share(ours_2, "rc", "upgiven", 0);
+  CHECK(field(tell(ours, "ra upgiven lock"), 0) > 0);
+  say(java, "j upgiven wait 3000 -1");
+  CHECK(lab_queue_reaches(&lab, "upgiven", 1));
+  enqueue(ours_2, "rb", "upgiven", 2);
+  enqueue(ours_2, "rc", "upgiven", 3);
+  const char *answer = hear(java, "j", 60000);
+  CHECK(answer != NULL && field(answer, 0) == 0);
+  int64_t at = answer != NULL ? field(answer, 1) : 0;
+  int64_t took = granted(ours_2, "rb", PATIENT_S) - at;
+  CHECK(granted(ours_2, "rc", PATIENT_S) > 0);
+  print_ms("Redisson has given up, next is a share of ours", took);
+  CHECK(took < WOKEN_MS * (int64_t)1000000);
+  CHECK(released(ours, "ra", "upgiven"));
+  CHECK(released(ours_2, "rb", "upgiven") && released(ours_2, "rc", "upgiven"));
+}
+
 /* One queue */
 
 static void name_parties(struct party *parties, const char *lock)
