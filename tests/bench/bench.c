@@ -247,7 +247,7 @@ static const struct {
     {"many", bench_many},          {"threads", bench_threads},   {"clients", bench_clients},
     {"decode", bench_decode},      {"wait", bench_wait},         {"tls", bench_tls},
     {"server", bench_server_time}, {"waiters", bench_waiters},   {"cluster", bench_cluster},
-    {"keep", bench_keep},
+    {"keep", bench_keep},          {"shared", bench_shared},
 };
 
 static bool chosen(int argc, char **argv, const char *name)

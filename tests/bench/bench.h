@@ -105,6 +105,23 @@ long long take_reply(redisContext *peer, long long state);
  */
 double system_calls(const char *what, int port, int count);
 
+/* What the scripts since the last reset took, and how many commands they called; both for each. */
+enum { SCRIPT_BATCH = 50 }; /* how many are measured at one go */
+struct script_cost {
+  double us, commands;
+};
+void scripts_reset(redisContext *peer);
+struct script_cost scripts_cost(redisContext *peer);
+
+/* The rows of one kind of script: its time, and the ratio to a plain script of as many commands. */
+struct script_rows {
+  struct series us, ratio;
+  double commands;
+};
+void add_script_cost(struct script_rows *rows, redisContext *peer, struct script_cost cost);
+/* Rows server.NAME.ratio, .us and .commands. */
+void print_script_rows(struct script_rows *rows, const char *name, const char *remark);
+
 /* The benchmarks */
 void bench_pair(int port);
 void bench_handover(int port);
@@ -120,6 +137,7 @@ void bench_tls(int port);
 void bench_waiters(int port);
 void bench_cluster(int port);
 void bench_keep(int port);
+void bench_shared(int port);
 int only_kept_pairs(int port, int count);
 
 /* What bench_growth() and bench_clients() found, for the picture. */

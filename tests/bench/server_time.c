@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOCKS = 50, ROUNDS = 61, FAR_BACK = 1000 };
+enum { LOCKS = SCRIPT_BATCH, ROUNDS = 61, FAR_BACK = 1000 };
 
 static const char id[] = "0123456789abcdef0123456789abcdef:1";
 
-static void reset(redisContext *peer)
+void scripts_reset(redisContext *peer)
 {
   freeReplyObject(redisCommand(peer, "CONFIG RESETSTAT"));
 }
@@ -25,18 +25,7 @@ static double each_script(redisContext *peer)
   return info_number(peer, "commandstats", "cmdstat_evalsha:usec_per_call=");
 }
 
-/* What the scripts since the reset took, and how many commands they called; both for each. */
-struct cost {
-  double us, commands;
-};
-
-/* The rows of one kind of script: its time, and the ratio. */
-struct rows {
-  struct series us, ratio;
-  double commands;
-};
-
-static struct cost cost_of_each(redisContext *peer)
+struct script_cost scripts_cost(redisContext *peer)
 {
   double commands = 0;
   redisReply *reply = redisCommand(peer, "INFO commandstats");
@@ -50,7 +39,7 @@ static struct cost cost_of_each(redisContext *peer)
   }
   freeReplyObject(reply);
   double scripts = info_number(peer, "commandstats", "cmdstat_evalsha:calls=");
-  return (struct cost){.us = each_script(peer), .commands = commands / scripts};
+  return (struct script_cost){.us = each_script(peer), .commands = commands / scripts};
 }
 
 /* A script that only calls so many commands. */
@@ -60,7 +49,7 @@ static double plain(redisContext *peer, int commands)
       redisCommand(peer, "SCRIPT LOAD %s",
                    "for i = 1, tonumber(ARGV[1]) do redis.call('GET', KEYS[1]) end return {1,2,3}");
   must(reply != NULL && reply->type == REDIS_REPLY_STRING, "SCRIPT LOAD");
-  reset(peer);
+  scripts_reset(peer);
   for (int i = 0; i < LOCKS; i++)
     redisAppendCommand(peer, "EVALSHA %s 1 key %d", reply->str, commands);
   freeReplyObject(reply);
@@ -78,7 +67,7 @@ static double plain_of(redisContext *peer, double commands)
   return each;
 }
 
-static void add_cost(struct rows *rows, redisContext *peer, struct cost cost)
+void add_script_cost(struct script_rows *rows, redisContext *peer, struct script_cost cost)
 {
   must(cost.commands >= 1, "a script that calls no command");
   add(&rows->us, cost.us);
@@ -87,13 +76,13 @@ static void add_cost(struct rows *rows, redisContext *peer, struct cost cost)
 }
 
 /* Acquires and releases many free locks for which nobody waits. */
-static struct cost pair(redisContext *peer)
+static struct script_cost pair(redisContext *peer)
 {
   static char names[LOCKS][16];
   long long tokens[LOCKS];
   for (int i = 0; i < LOCKS; i++)
     (void)snprintf(names[i], sizeof names[i], "lock:%d", i);
-  reset(peer);
+  scripts_reset(peer);
   for (int i = 0; i < LOCKS; i++)
     append_request(peer, names[i], id, 0);
   for (int i = 0; i < LOCKS; i++)
@@ -102,11 +91,11 @@ static struct cost pair(redisContext *peer)
     append_request(peer, names[i], id, (unsigned long long)tokens[i]);
   for (int i = 0; i < LOCKS; i++)
     take_reply(peer, 1);
-  return cost_of_each(peer);
+  return scripts_cost(peer);
 }
 
 /* Heartbeats of the waiter at this place of the queue of a held lock. */
-static struct cost heartbeat(redisContext *peer, int place)
+static struct script_cost heartbeat(redisContext *peer, int place)
 {
   char who[24];
   for (int i = 0; i <= place; i++) {
@@ -115,18 +104,18 @@ static struct cost heartbeat(redisContext *peer, int place)
   }
   for (int i = 0; i <= place; i++)
     take_reply(peer, i == 0);
-  reset(peer);
+  scripts_reset(peer);
   for (int i = 0; i < LOCKS; i++)
     append_request(peer, "queue", who, 0);
   for (int i = 0; i < LOCKS; i++)
     take_reply(peer, 0);
-  struct cost each = cost_of_each(peer);
+  struct script_cost each = scripts_cost(peer);
   freeReplyObject(redisCommand(peer, "FLUSHALL"));
   return each;
 }
 
 /* Releases of many locks, each of which somebody waits for. */
-static struct cost handover(redisContext *peer, redisContext *listener)
+static struct script_cost handover(redisContext *peer, redisContext *listener)
 {
   static char names[LOCKS][16];
   long long tokens[LOCKS];
@@ -140,12 +129,12 @@ static struct cost handover(redisContext *peer, redisContext *listener)
     tokens[i] = take_reply(peer, 1);
     take_reply(peer, 0);
   }
-  reset(peer);
+  scripts_reset(peer);
   for (int i = 0; i < LOCKS; i++)
     append_request(peer, names[i], id, (unsigned long long)tokens[i]);
   for (int i = 0; i < LOCKS; i++)
     take_reply(peer, 1);
-  struct cost each = cost_of_each(peer);
+  struct script_cost each = scripts_cost(peer);
   if (info_number(peer, "commandstats", "cmdstat_publish:calls=") != LOCKS) {
     (void)fprintf(stderr, "bench: not every release handed the lock over\n");
     exit(1);
@@ -158,7 +147,7 @@ static struct cost handover(redisContext *peer, redisContext *listener)
   return each;
 }
 
-static void print_rows(struct rows *rows, const char *name, const char *remark)
+void print_script_rows(struct script_rows *rows, const char *name, const char *remark)
 {
   char row[64];
   (void)snprintf(row, sizeof row, "server.%s.ratio", name);
@@ -172,26 +161,26 @@ static void print_rows(struct rows *rows, const char *name, const char *remark)
 void bench_server_time(int port)
 {
   struct series none = {.count = 0};
-  struct rows pairs = {.commands = 0};
-  struct rows front = {.commands = 0};
-  struct rows back = {.commands = 0};
-  struct rows handed = {.commands = 0};
+  struct script_rows pairs = {.commands = 0};
+  struct script_rows front = {.commands = 0};
+  struct script_rows back = {.commands = 0};
+  struct script_rows handed = {.commands = 0};
   redisContext *peer = hiredis_open(port);
   redisContext *listener = hiredis_open(port);
   (void)pair(peer);
   for (int round = 0; round < ROUNDS; round++) {
     add(&none, plain(peer, 0));
-    add_cost(&pairs, peer, pair(peer));
-    add_cost(&front, peer, heartbeat(peer, 10));
-    add_cost(&back, peer, heartbeat(peer, FAR_BACK));
-    add_cost(&handed, peer, handover(peer, listener));
+    add_script_cost(&pairs, peer, pair(peer));
+    add_script_cost(&front, peer, heartbeat(peer, 10));
+    add_script_cost(&back, peer, heartbeat(peer, FAR_BACK));
+    add_script_cost(&handed, peer, handover(peer, listener));
   }
   print_row("server.nothing.us", &none, "server's time for a script that does nothing");
-  print_rows(&pairs, "pair",
-             "an acquire or a release, over as many GETs in a script; aim at most 3.2");
-  print_rows(&front, "heartbeat", "a heartbeat; aim at most 3.2");
-  print_rows(&back, "heartbeat.1000", "one from place 1000; aim at most 3.2");
-  print_rows(&handed, "handover", "a release that hands over; aim at most 4.4");
+  print_script_rows(&pairs, "pair",
+                    "an acquire or a release, over as many GETs in a script; aim at most 3.2");
+  print_script_rows(&front, "heartbeat", "a heartbeat; aim at most 3.2");
+  print_script_rows(&back, "heartbeat.1000", "one from place 1000; aim at most 3.2");
+  print_script_rows(&handed, "handover", "a release that hands over; aim at most 4.4");
   freeReplyObject(redisCommand(peer, "FLUSHALL"));
   redisFree(listener);
   redisFree(peer);
