@@ -89,14 +89,16 @@ known() {
   seed=$(seed_noted "$2") && note "$1" "$2" "$seed"
 }
 
-# seed_of LINE: of the world in which the hunt found it last, says the record, or 1
+# seed_of LINE: of the world in which the hunt found it last, says the record, or the first one: of
+# those in which locks are shared, if the entry is about that
 seed_of() {
-  name=${1%%|*}
-  LC_ALL=C NAME=$name awk 'NF > 4 && !/^#/ {
+  name=${1%%|*} seed=1
+  case $1 in *sharer*) seed=1000000000000001 ;; esac
+  LC_ALL=C NAME=$name awk -v seed=$seed 'NF > 4 && !/^#/ {
     name = $0
     for (i = 0; i < 4; i++) sub(/^[^ ]* /, "", name)
     if (name == ENVIRON["NAME"] && $4 > 0) seed = $4
-  } END { print seed ? seed : 1 }' tests/mutants/found.txt 2>/dev/null || echo 1
+  } END { print seed }' tests/mutants/found.txt 2>/dev/null || echo $seed
 }
 
 # finds_nothing LOG SECONDS COMMAND...: runs it until its first failure. True when there was none.

@@ -42,6 +42,10 @@ finds() (
 if [ "${1:-}" = --none ]; then # what the hunt finds in the lock as it is, it would in every mutant
   said=$("$build/tests/sim/sim" hunt 20)
   status=$?
+  if [ $status -eq 1 ]; then
+    said=$("$build/tests/sim/sim" hunt 20 1000000000000001)
+    status=$?
+  fi
   if [ $status -eq 1 ]; then verdict=ok; else verdict='not ok'; fi
   printf '%s the hunt finds nothing without a mutation\n%s\n' "$verdict" "$said"
   [ $status -eq 1 ]

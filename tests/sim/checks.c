@@ -11,12 +11,13 @@
 
 /* Those who hold */
 
-static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
+/* inherits: it shares what the same device had alone, so nobody could come first. */
+static void begin_hold(struct lock *lock, struct party *party, uint64_t token, bool inherits)
 {
   struct world *world = party->world;
   check_gone_holds(party);
-  check_order(party);
-  check_barging(party);
+  if (!inherits) check_order(party);
+  if (!inherits) check_barging(party);
   if (party->device != NULL) {
     check_token_given(party, token);
     world->counters.grants++;
@@ -50,8 +51,9 @@ static bool has_begun(const struct party *party)
   return now->is && (now->token != 0 || !(party->world->profile.faults & FAULT_EVICT));
 }
 
-/* The lock as it stands after a script. */
-static void look_at_holders(struct world *world, struct lock *lock, const struct party *by)
+/* The lock as it stands after a script. from: the holder whose hold by inherits; NULL: nobody. */
+static void look_at_holders(struct world *world, struct lock *lock, const struct party *by,
+                            const struct party *from)
 {
   holders_read(world, lock);
   check_holders(world, lock);
@@ -63,7 +65,7 @@ static void look_at_holders(struct world *world, struct lock *lock, const struct
   for (uint32_t i = 0; i < lock->now.used && !world->failed; i++) {
     struct party *party = lock->now.list[i];
     if (!has_begun(party)) continue;
-    begin_hold(lock, party, party->held.token);
+    begin_hold(lock, party, party->held.token, party == by && from != NULL);
     if (party->device != NULL) check_first(world, lock);
     if (party->device != NULL) check_claim(party);
     check_told(party, by);
@@ -88,17 +90,31 @@ struct asked {
   bool forces;   /* ends somebody's hold */
   bool releases; /* or leaves the queue */
   bool shares;
+  struct party *from; /* whose hold it is to inherit, with that token; NULL: nobody's */
 };
+
+/* The holder of which a request to downgrade speaks: its number stands for that of the id. */
+static struct party *former_of(const struct world *world, const struct asked *asked)
+{
+  char id[64];
+  size_t size = asked->id.size;
+  while (size > 0 && asked->id.data[size - 1] != ':')
+    size--;
+  snprintf(id, sizeof id, "%.*s%lld", (int)size, asked->id.data, (long long)-asked->mode);
+  return party_named(world, text_of(id));
+}
 
 static bool is_script(const struct execution *execution, const struct fairlock_script *script)
 {
   return memcmp(execution->sha1, script->sha1, 40) == 0;
 }
 
-static struct asked asked_for(const struct execution *execution, int script)
+static struct asked asked_for(const struct world *world, const struct execution *execution,
+                              int script)
 {
   struct asked asked = {.id = execution->arguments[0], .acquires = script == ASKS_ACQUIRE};
-  asked.shares = is_script(execution, &fairlock_shared_script);
+  bool downgrades = is_script(execution, &fairlock_downgrade_script);
+  asked.shares = downgrades || is_script(execution, &fairlock_shared_script);
   struct text words[5] = {{"", 0}};
   struct text rest = asked.id;
   if (script < 0) return asked;
@@ -118,6 +134,9 @@ static struct asked asked_for(const struct execution *execution, int script)
   asked.token = number_of(words[4]);
   asked.forces = script == ASKS_BREAK && asked.mode == -1;
   asked.releases = script == ASKS_RELEASE;
+  if (!downgrades) return asked;
+  asked.from = former_of(world, &asked);
+  asked.mode = 0;
   return asked;
 }
 
@@ -137,6 +156,7 @@ int asks_of_lock(struct text request)
 /* Which of ours it is; -1: Redisson's. */
 static int script_index(const struct execution *execution)
 {
+  if (is_script(execution, &fairlock_downgrade_script)) return ASKS_ACQUIRE;
   if (is_script(execution, &fairlock_lock_script) || is_script(execution, &fairlock_shared_script))
     return asks_of_lock(execution->arguments[0]);
   if (is_script(execution, &fairlock_break_script)) return ASKS_BREAK;
@@ -224,6 +244,7 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
       values[0].kind != VALUE_ERROR && execution->reply->used == 4 && values[1].integer == 1;
   world->counters.strays++;
   if (done && asked->releases && by != NULL) by->repetition.released = asked->token;
+  if (done && asked->from != NULL) asked->from->repetition.released = asked->token;
   if (asked->releases && by != NULL && values[0].kind != VALUE_ERROR && by->place.queued)
     by->place.astray = true;
   if (world_strict(world) || !execution->wrote) return; /* a replica never writes */
@@ -295,6 +316,37 @@ static bool has_changed(const struct lock *lock)
   return false;
 }
 
+/* The one hold has ended, as by a release, and the other has begun. */
+static void check_downgraded(struct lock *lock, const struct party *party, struct party *from,
+                             uint64_t token)
+{
+  struct world *world = from->world;
+  from->repetition.released = token;
+  if (!has_ended(from) || party == NULL || !party->held.is || party->held.token <= token)
+    world_fail(world, "%s shares %s in the place of %s, whose hold goes on", party->id,
+               lock->text[0], from->id);
+  if (from->held_before.token == token) lock->ended = token;
+}
+
+/* An inspection tells of all who hold, or of one that is nobody, and of all who wait. */
+static void check_inspection(struct world *world, const struct lock *lock,
+                             const struct execution *execution)
+{
+  const struct value *values = execution->reply->values;
+  const struct key *queue = store_find(redis_store(world->redis), lock->keys[1]);
+  int64_t holders = 0;
+  if (values[0].kind == VALUE_ERROR || !world_safe(world)) return;
+  if (execution->client->redis != world->redis) return;
+  for (uint32_t i = 0; i < lock->now.used; i++) {
+    const struct held *held = &lock->now.list[i]->held;
+    holders += held->expires >= world_server_ms(world) + held->shared;
+  }
+  int64_t expected = ((holders > 0 ? holders : 1) << 32) + (queue != NULL ? queue->list.used : 0);
+  if (values[1].integer != expected)
+    world_fail(world, "%s: an inspection tells of %lld, and not of %lld", lock->text[0],
+               (long long)values[1].integer, (long long)expected);
+}
+
 void check_execution(struct world *world, const struct execution *execution)
 {
   static const char *const names[] = {"redisson", "acquire", "release", "break", "inspect"};
@@ -303,8 +355,9 @@ void check_execution(struct world *world, const struct execution *execution)
   world->counters.scripts++;
   if (lock == NULL || world->failed) return;
   trace_execution(world, execution, names[script + 1]);
+  if (script == ASKS_INSPECT) check_inspection(world, lock, execution);
   if (script == ASKS_INSPECT) return;
-  struct asked asked = asked_for(execution, script);
+  struct asked asked = asked_for(world, execution, script);
   struct party *party = party_named(world, asked.id);
   if (execution->client->redis != world->redis) {
     follow_stray(world, lock, execution, &asked);
@@ -324,9 +377,11 @@ void check_execution(struct world *world, const struct execution *execution)
     party->place.uncertain = refused && party->place.queued;
     order_leave(party);
   }
-  look_at_holders(world, lock, party);
+  look_at_holders(world, lock, party, asked.from);
   check_redisson(world, lock, script >= 0 && !refused);
   if (has_changed(lock)) lock->ended = 0;
+  if (asked.from != NULL && !refused && execution->reply->values[1].integer == 1)
+    check_downgraded(lock, party, asked.from, asked.token);
   if (script == ASKS_BREAK) check_broken(world, lock, execution, &asked);
   if (asked.forces) note_forced(world, lock);
   bool same = party != NULL && party->held_before.is && !has_ended(party);
@@ -343,7 +398,8 @@ void check_execution(struct world *world, const struct execution *execution)
   check_idle(world, lock);
   check_covers(lock);
   bool void_or_refused = void_one || (!refused && execution->reply->values[1].integer == 2);
-  bool hands_over = asked.releases || asked.forces || (asked.acquires && asked.mode >= 0);
+  bool asks = asked.acquires && asked.mode >= 0 && asked.from == NULL;
+  bool hands_over = asked.releases || asked.forces || asks;
   bool free_now = store_find(redis_store(world->redis), lock->keys[0]) == NULL;
   if (free_now && world_ordered(world) && script >= 0 && hands_over && !refused && !void_or_refused)
     check_handover(world, lock);

@@ -58,9 +58,10 @@ static void print_total(void)
          (unsigned long long)c->moves, (unsigned long long)c->strays,
          (unsigned long long)c->unsynced);
   if (c->shares > 0)
-    printf("# %llu of the holds shared, %llu beside others, %llu refused for their limit\n",
+    printf("# %llu of the holds shared, %llu beside others, %llu refused for their limit, "
+           "%llu downgrades\n",
            (unsigned long long)c->shares, (unsigned long long)c->beside,
-           (unsigned long long)c->limits);
+           (unsigned long long)c->limits, (unsigned long long)c->downgrades);
   printf("# %llu times kept, %llu taken back\n", (unsigned long long)c->kept,
          (unsigned long long)c->taken_back);
   printf("# %llu losses, %llu unknown, %llu time-outs, %llu failures, %llu forced, %llu asked\n",

@@ -180,6 +180,7 @@ static void release(struct party *party)
   struct world *world = party->world;
   party->repetition.releasing = party->handle.token;
   party->last = party->handle.holds == 1;
+  party->downgrades = false;
   int status = fairlock_engine_release(&party->handle, device_clock(party->device));
   TRACE(world, "%s releases: %s", party->id, fairlock_status_name(status));
   if (status == FAIRLOCK_PENDING && !party->last)
@@ -190,6 +191,46 @@ static void release(struct party *party)
   else bad_status(party, "release", status);
 }
 
+/* Another handle of the device, which shares the lock and does nothing; NULL: there is none. */
+static struct party *heir_of(const struct party *party)
+{
+  const struct profile *profile = &party->world->profile;
+  bool may = profile->sharing > 0 && !party->shares && party->handle.holds == 1;
+  for (int i = 0; may && i < HANDLES; i++) {
+    struct party *other = party->device->parties[i];
+    if (other == NULL || !other->shares || other->lock != party->lock) continue;
+    if (other->job == JOB_IDLE) return other;
+  }
+  return NULL;
+}
+
+/* Two operations begin: the one handle is released, and the other acquires. */
+static bool downgrade(struct party *party)
+{
+  struct world *world = party->world;
+  struct party *heir = heir_of(party);
+  if (heir == NULL || random_chance(&world->random, 500)) return false;
+  uint32_t lease = choose_lease(party->device);
+  party->repetition.releasing = party->handle.token;
+  int status =
+      fairlock_engine_downgrade(&party->handle, &heir->sharing, lease, device_clock(party->device));
+  TRACE(world, "%s downgrades to %s: %s", party->id, heir->id, fairlock_status_name(status));
+  if (status == FAIRLOCK_LOST) rest(party);
+  if (status == FAIRLOCK_LOST) return true;
+  if (status != FAIRLOCK_PENDING) return false;
+  world->counters.downgrades++;
+  party->last = true;
+  party->downgrades = true;
+  heir->progress.endless = true;
+  heir->lease.asked_ms = lease;
+  started(party, JOB_RELEASE, FAIRLOCK_FOREVER);
+  started(heir, JOB_ACQUIRE, FAIRLOCK_FOREVER);
+  if (random_chance(&world->random, world->profile.gives_up))
+    next_step(heir, JOB_ACQUIRE, random_around(&world->random, world->profile.hold * 4));
+  return true;
+}
+
+/* A downgrade is lost, too, when its share has ended before anybody knew of it. */
 static void released(struct party *party, int result)
 {
   struct world *world = party->world;
@@ -203,7 +244,7 @@ static void released(struct party *party, int result)
     return;
   }
   if (result == FAIRLOCK_OK && kept_now(party)) party->kept.token = party->repetition.releasing;
-  else check_release(party, result);
+  else if (!party->downgrades || result != FAIRLOCK_LOST) check_release(party, result);
   rest(party);
 }
 
@@ -283,7 +324,7 @@ static void step(struct party *party)
     break;
   case JOB_HOLD:
     if (party->handle.holds < 4 && random_chance(&world->random, 150)) reenter(party);
-    else release(party);
+    else if (!downgrade(party)) release(party);
     break;
   case JOB_REMOVED:
     take_out(party);

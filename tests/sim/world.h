@@ -229,9 +229,10 @@ struct party {
   };
   struct fairlock_hold hold; /* that it breaks, or asks for */
   enum job job;
-  uint32_t stamp; /* of the job's next step */
-  bool last;      /* the release ends the hold */
-  bool under_way; /* its operation; told when it has ended */
+  uint32_t stamp;  /* of the job's next step */
+  bool last;       /* the release ends the hold */
+  bool downgrades; /* the release is that of a downgrade */
+  bool under_way;  /* its operation; told when it has ended */
 };
 
 struct lock {
@@ -288,7 +289,7 @@ struct redisson;
 struct counters {
   uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects,
       redisson_grants, forced, waiting_us, moves, unsynced, strays, asked, kept, taken_back, shares,
-      beside, limits;
+      beside, limits, downgrades;
 };
 
 struct world {
