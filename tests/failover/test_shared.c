@@ -176,6 +176,51 @@ static void test_rounds(void)
   rig_stop(&rig);
 }
 
+static bool move_slot(int slot, int from, int to)
+{
+  int left = -1;
+  CHECK(cluster_move_begin(&rig, slot, from, to));
+  for (int64_t until = now_ms() + MOVED_SOON; left != 0 && now_ms() < until;) {
+    bool any = raw_number(node_raw(&rig.node[from]), "CLUSTER COUNTKEYSINSLOT %d", slot) > 0;
+    left = any ? cluster_move_key(&rig, slot, from, to) : 0;
+  }
+  return CHECK_EQUAL(left, 0) && CHECK(cluster_move_end(&rig, slot, from, to));
+}
+
+/*
+ * The slot moves to and fro, while readers and writers come again and again. Nobody loses a hold by
+ * it: a script finds all keys that it needs, or does nothing and is sent on.
+ */
+static void test_slot_moves(void)
+{
+  enum { READERS = 6, WRITERS = 2, MOVES = 6 };
+  cluster_start(&rig, NULL);
+  int slot = cluster_slot(&rig, DOOR), from = cluster_owner(&rig, slot), to = (from + 1) % 3;
+  writer = scene_connection(from, 0);
+  reader = writer;
+  reader.shares = true;
+  reader.limit = LIMIT;
+  contest_begin(&contest, DOOR);
+  for (int i = 0; i < READERS + WRITERS; i++)
+    (void)contest_round(&contest, i < READERS ? &reader : &writer, FAIRLOCK_RENEW, 5);
+  for (int i = 0; i < MOVES; i++) {
+    CHECK(more_hold(50));
+    if (!move_slot(slot, from, to)) break;
+    int swap = from;
+    from = to;
+    to = swap;
+  }
+  CHECK(more_hold(50));
+  CHECK(contest_end(&contest));
+  for (int i = 0; i < READERS + WRITERS; i++)
+    CHECK_EQUAL(atomic_load(&contest.contender[i].lost), 0);
+  CHECK_EQUAL(contest_overlaps(&contest), 0);
+  CHECK_EQUAL(contest_crowds(&contest), 0);
+  CHECK_EQUAL(contest_tokens(&contest), 0);
+  printf("# %zu holds\n", atomic_load(contest.used));
+  rig_stop(&rig);
+}
+
 /* A holder of the only share stays with the old master, which is cut off; another goes to the new one. */
 static void test_split(void)
 {
@@ -365,5 +410,6 @@ const struct check_test check_tests[] = {{"shared_acknowledged", test_acknowledg
                                          {"shared_cluster_killed", test_cluster_killed},
                                          {"shared_cluster_failover", test_cluster_failover},
                                          {"shared_rounds", test_rounds},
+                                         {"shared_slot_moves", test_slot_moves},
                                          {"shared_split", test_split},
                                          {NULL, NULL}};
