@@ -12,16 +12,21 @@
  *
  *     std::lock_guard<fair::mutex> guard(door);          the standard's way: lock() may throw
  *
+ *     client.share();                                    at the beginning, for these two
+ *     fair::shared_mutex valve(client, "valve:7");
+ *     std::shared_lock<fair::shared_mutex> reads(valve);
+ *     fair::semaphore downloads(client, "downloads", 10); at most ten, wherever they are
+ *
  * Tasks. Unlike a std::mutex, a fair::mutex is one holder. Threads that exclude each other need one
  * each, with the same name, and with the same client or different ones. The thread that holds may
  * acquire again, as with std::recursive_mutex. A fair::hold may be moved to another thread, which
- * then releases.
+ * then releases. A fair::shared_mutex and a fair::semaphore are one object for all threads.
  *
  * Failures. acquire() and release() return a status, and a hold has one. try_lock() and its
- * variants return false for any reason, which status() tells. lock() can only return with the lock;
- * if it fails, it throws std::system_error with fair::category(). Without exceptions it calls
- * std::abort(), unless you define a macro FAIRLOCK_LOCK_FAILED(status). That must not return, and
- * must be the same in all files of a program.
+ * variants return false for any reason, which status() of a mutex tells. lock(), lock_shared() and
+ * acquire() of a semaphore can only return with the lock; if they fail, they throw std::system_error
+ * with fair::category(). Without exceptions they call std::abort(), unless you define a macro
+ * FAIRLOCK_LOCK_FAILED(status). That must not return, and must be the same in all files of a program.
  *
  * The namespace is not called fairlock because C's struct fairlock is.
  */
@@ -31,8 +36,10 @@
 #include "fairlock.h"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #ifdef __cpp_exceptions
 #include <string>
@@ -41,7 +48,7 @@
 
 #ifndef FAIRLOCK_LOCK_FAILED
 #ifdef __cpp_exceptions
-/* What lock() does when it fails; see above. */
+/* What lock() and the like do when they fail; see above. */
 #define FAIRLOCK_LOCK_FAILED(status) throw std::system_error(status, fair::category())
 #else
 #define FAIRLOCK_LOCK_FAILED(status) std::abort()
@@ -93,13 +100,43 @@ std::uint32_t to_ms(const std::chrono::duration<Rep, Period> &time) noexcept
   return whole + (whole < ms ? 1U : 0U);
 }
 
-/* A client: one connection to one server. Outlives its mutexes. */
+/*
+ * What to_ms() makes of the time that is left until this one: 0 if it has passed. If the clock is set
+ * afterwards, that is not noticed.
+ */
+template <class Clock, class Duration>
+std::uint32_t until_ms(const std::chrono::time_point<Clock, Duration> &end)
+{
+  typedef std::chrono::duration<double, std::milli> rough;
+  const typename Clock::time_point now = Clock::now();
+  const double left = (rough(end.time_since_epoch()) - rough(now.time_since_epoch())).count();
+  /* the difference of times that are far apart may overflow, even in a comparison */
+  if (left >= FAIRLOCK_DURATION_MAX_MS) return FAIRLOCK_FOREVER;
+  if (!(left > -1.0 * FAIRLOCK_DURATION_MAX_MS)) return 0;
+  return end > now ? to_ms(end - now) : 0;
+}
+
+/*
+ * Releases handle if it is held, whichever thread has acquired it, and takes it out of its client:
+ * fairlock_deinit(). In a forked process, its memory is free: FAIRLOCK_OK.
+ */
+inline int take_out(fairlock &handle) noexcept
+{
+  (void)fairlock_take_over(&handle);
+  (void)fairlock_cancel(&handle);
+  while (fairlock_hold_count(&handle) > 0 && fairlock_release(&handle) == FAIRLOCK_OK)
+    continue;
+  const int status = fairlock_deinit(&handle);
+  return status == FAIRLOCK_FORKED ? FAIRLOCK_OK : status;
+}
+
+/* A client: one connection to one server. Outlives its mutexes and semaphores. */
 class client
 {
 public:
   /* Calls fairlock_client_init(), whose result is in status(). Both arguments stay the caller's. */
   client(const fairlock_config &config, port_transport &transport) noexcept
-      : client_(), status_(fairlock_client_init(&client_, &config, &transport))
+      : client_(), sharing_(), status_(fairlock_client_init(&client_, &config, &transport))
   {
   }
 
@@ -121,6 +158,12 @@ public:
     return status_;
   }
 
+  /* fairlock_share(), for shared mutexes and semaphores. Call it before anything is acquired. */
+  void share() noexcept
+  {
+    if (status_ == FAIRLOCK_OK) fairlock_share(&client_, &sharing_);
+  }
+
   /* For all functions of fairlock.h, if status() is FAIRLOCK_OK. */
   fairlock_client *native_handle() noexcept
   {
@@ -129,6 +172,7 @@ public:
 
 private:
   fairlock_client client_;
+  fairlock_sharing sharing_;
   int status_;
 };
 
@@ -176,13 +220,7 @@ public:
   int close() noexcept
   {
     if (unusable_ != FAIRLOCK_OK) return FAIRLOCK_OK;
-    (void)fairlock_take_over(&handle_);
-    (void)fairlock_cancel(&handle_);
-    while (fairlock_hold_count(&handle_) > 0 && fairlock_release(&handle_) == FAIRLOCK_OK)
-      continue;
-    status_ = fairlock_deinit(&handle_);
-    if (status_ == FAIRLOCK_FORKED)
-      status_ = FAIRLOCK_OK; /* in a forked process, the memory is free */
+    status_ = take_out(handle_);
     if (status_ == FAIRLOCK_OK) unusable_ = FAIRLOCK_INVALID;
     return status_;
   }
@@ -206,20 +244,11 @@ public:
     return acquire(wait) == FAIRLOCK_OK;
   }
 
-  /*
-   * Waits in line until this time; without a limit if that is 12.4 days or more away. If the clock
-   * is set during the wait, that is not noticed.
-   */
+  /* Waits in line for up to until_ms(end). */
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration> &end)
   {
-    typedef std::chrono::duration<double, std::milli> rough;
-    const typename Clock::time_point now = Clock::now();
-    const double left = (rough(end.time_since_epoch()) - rough(now.time_since_epoch())).count();
-    /* the difference of times that are far apart may overflow, even in a comparison */
-    if (left >= FAIRLOCK_DURATION_MAX_MS) return acquire() == FAIRLOCK_OK;
-    if (!(left > -1.0 * FAIRLOCK_DURATION_MAX_MS)) return try_lock();
-    return end > now ? try_lock_for(end - now) : try_lock();
+    return acquire_ms(until_ms(end)) == FAIRLOCK_OK;
   }
 
   /* Calls release(), whose result is in status(). */
@@ -408,6 +437,529 @@ private:
   int status_;
   std::uint64_t token_;
 };
+
+/*
+ * A lock that the threads of this program and others, wherever they are, hold alone or share; all of
+ * them wait in one queue, first come, first served. It satisfies SharedTimedLockable, for
+ * std::shared_lock and std::unique_lock, and is neither copied nor moved.
+ *
+ * As with std::shared_mutex, the thread that has locked unlocks, and does not lock both ways: where it
+ * would wait for itself, it gets FAIRLOCK_IN_PROGRESS at once. It may acquire again as it has before,
+ * and then releases as often. To go from shared to alone, release, acquire, and look again at what was
+ * read; for the reverse there is downgrade().
+ *
+ * Threads: so many may hold or wait by this object at a time; one more gets FAIRLOCK_IN_PROGRESS. For
+ * each, the object has a fairlock and a fairlock_shared, whose memory a thread uses from its lock to
+ * its unlock.
+ */
+template <unsigned Threads> class basic_shared_mutex
+{
+public:
+  /* As for a mutex. If the client did not share(): FAIRLOCK_INVALID. */
+  basic_shared_mutex(client &of, const char *name,
+                     std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
+      : seats_(), guard_(), client_(of.native_handle()), lease_ms_(to_ms(lease)), open_(0),
+        status_(of.status())
+  {
+    const std::size_t size = name != nullptr ? std::strlen(name) : 0;
+    port_mutex_init(&guard_);
+    while (status_ == FAIRLOCK_OK && open_ < 2 * Threads) {
+      seat &next = seats_[open_ / 2];
+      status_ = open_ % 2 == 0 ? fairlock_init(&next.alone, client_, name)
+                               : fairlock_init_shared(&next.shared, client_, name, size, 0);
+      if (status_ == FAIRLOCK_OK) open_++;
+    }
+  }
+
+  basic_shared_mutex(const basic_shared_mutex &) = delete;
+  basic_shared_mutex &operator=(const basic_shared_mutex &) = delete;
+
+  /* As that of a mutex. */
+  ~basic_shared_mutex()
+  {
+    while (close() != FAIRLOCK_OK)
+      (void)fairlock_poll(client_, 10);
+    port_mutex_destroy(&guard_);
+  }
+
+  /*
+   * Releases what any thread holds, and takes the object out of its client. After FAIRLOCK_OK it can
+   * only be destroyed, which does not block. No other thread may use it meanwhile.
+   */
+  int close() noexcept
+  {
+    while (open_ > 0) {
+      seat &last = seats_[(open_ - 1) / 2];
+      const int status = take_out(open_ % 2 == 0 ? last.shared.handle : last.alone);
+      if (status != FAIRLOCK_OK) return status;
+      open_--;
+    }
+    status_ = FAIRLOCK_INVALID;
+    return FAIRLOCK_OK;
+  }
+
+  /* Waits in line, to have it alone. For failures see above. */
+  void lock()
+  {
+    const int status = acquire();
+    if (status != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(status);
+  }
+
+  /* Has it alone only if it is free and nobody waits for it. */
+  bool try_lock() noexcept
+  {
+    return acquire_ms(0, true) == FAIRLOCK_OK;
+  }
+
+  /* Waits in line for up to to_ms(wait), to have it alone. */
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period> &wait) noexcept
+  {
+    return acquire(wait) == FAIRLOCK_OK;
+  }
+
+  /* Waits in line for up to until_ms(end), to have it alone. */
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration> &end)
+  {
+    return acquire_ms(until_ms(end), true) == FAIRLOCK_OK;
+  }
+
+  /* release() */
+  void unlock() noexcept
+  {
+    (void)release();
+  }
+
+  /* Waits in line, to share it. For failures see above. */
+  void lock_shared()
+  {
+    const int status = acquire_shared();
+    if (status != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(status);
+  }
+
+  /* Shares it only if nobody has it alone, or waits for it. */
+  bool try_lock_shared() noexcept
+  {
+    return acquire_ms(0, false) == FAIRLOCK_OK;
+  }
+
+  /* Waits in line for up to to_ms(wait), to share it. */
+  template <class Rep, class Period>
+  bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &wait) noexcept
+  {
+    return acquire_shared(wait) == FAIRLOCK_OK;
+  }
+
+  /* Waits in line for up to until_ms(end), to share it. */
+  template <class Clock, class Duration>
+  bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &end)
+  {
+    return acquire_ms(until_ms(end), false) == FAIRLOCK_OK;
+  }
+
+  /* release_shared() */
+  void unlock_shared() noexcept
+  {
+    (void)release_shared();
+  }
+
+  /* fairlock_acquire(), without a limit, to have it alone */
+  int acquire() noexcept
+  {
+    return acquire_ms(FAIRLOCK_FOREVER, true);
+  }
+
+  /* fairlock_acquire(), for up to to_ms(wait), to have it alone */
+  template <class Rep, class Period>
+  int acquire(const std::chrono::duration<Rep, Period> &wait) noexcept
+  {
+    return acquire_ms(to_ms(wait), true);
+  }
+
+  /* fairlock_acquire(), without a limit, to share it */
+  int acquire_shared() noexcept
+  {
+    return acquire_ms(FAIRLOCK_FOREVER, false);
+  }
+
+  /* fairlock_acquire(), for up to to_ms(wait), to share it */
+  template <class Rep, class Period>
+  int acquire_shared(const std::chrono::duration<Rep, Period> &wait) noexcept
+  {
+    return acquire_ms(to_ms(wait), false);
+  }
+
+  /* fairlock_release(), by the thread that has it alone */
+  int release() noexcept
+  {
+    return release(true);
+  }
+
+  /* fairlock_release(), by a thread that shares it */
+  int release_shared() noexcept
+  {
+    return release(false);
+  }
+
+  /*
+   * fairlock_downgrade(): the calling thread, which has it alone, shares it after FAIRLOCK_OK, and
+   * unlocks that. With std::unique_lock, release() that, and adopt the lock in a std::shared_lock.
+   */
+  int downgrade() noexcept
+  {
+    seat *own = find();
+    if (own == nullptr || !own->alone_held) return FAIRLOCK_NOT_HELD;
+    (void)fairlock_take_over(&own->shared.handle);
+    const int status = fairlock_downgrade(&own->alone, &own->shared, lease_ms_);
+    if (refused(status)) return status;
+    own->held = status == FAIRLOCK_OK ? 1 : 0;
+    own->alone_held = false;
+    if (own->held == 0) leave(*own);
+    return status;
+  }
+
+  /* fairlock_cancel(), of all threads that wait. FAIRLOCK_NOT_HELD: none does. */
+  int cancel() noexcept
+  {
+    int status = FAIRLOCK_NOT_HELD;
+    for (unsigned i = 0; i < open_; i++) {
+      if (fairlock_cancel(i % 2 == 0 ? &seats_[i / 2].alone : &seats_[i / 2].shared.handle) ==
+          FAIRLOCK_OK)
+        status = FAIRLOCK_OK;
+    }
+    return status;
+  }
+
+  /* FAIRLOCK_OK, or why it cannot be used. */
+  int status() const noexcept
+  {
+    return status_;
+  }
+
+  /* fairlock_token() of the calling thread's hold */
+  std::uint64_t token() noexcept
+  {
+    seat *own = find();
+    return own != nullptr ? fairlock_token(handle_of(*own)) : 0;
+  }
+
+  /* fairlock_remaining_ms() of the calling thread's hold */
+  std::chrono::milliseconds remaining() noexcept
+  {
+    seat *own = find();
+    return std::chrono::milliseconds(own != nullptr ? fairlock_remaining_ms(handle_of(*own)) : 0);
+  }
+
+private:
+  static_assert(Threads > 0, "somebody has to hold it");
+
+  /* What a thread uses while it waits or holds. Only that thread looks at more than `task`. */
+  struct seat {
+    fairlock alone;
+    fairlock_shared shared;
+    std::uintptr_t task; /* 0: nobody's; guarded by guard_ */
+    unsigned held;       /* how many times */
+    bool alone_held;     /* that is: alone */
+  };
+
+  /* True if fairlock_downgrade() has done nothing. */
+  static bool refused(int status) noexcept
+  {
+    return status == FAIRLOCK_INVALID || status == FAIRLOCK_NOT_HELD ||
+           status == FAIRLOCK_WRONG_TASK || status == FAIRLOCK_IN_PROGRESS ||
+           status == FAIRLOCK_FORKED;
+  }
+
+  static fairlock *handle_of(seat &of) noexcept
+  {
+    return of.alone_held ? &of.alone : &of.shared.handle;
+  }
+
+  /* The seat of this task, 0: one that nobody has; nullptr: there is none. */
+  seat *find_of(std::uintptr_t task) noexcept
+  {
+    for (seat &each : seats_)
+      if (each.task == task) return &each;
+    return nullptr;
+  }
+
+  /* The calling thread's seat. */
+  seat *find() noexcept
+  {
+    if (status_ != FAIRLOCK_OK || port_mutex_forked(&guard_)) return nullptr;
+    port_mutex_lock(&guard_);
+    seat *own = find_of(port_task_self());
+    port_mutex_unlock(&guard_);
+    return own;
+  }
+
+  /* The same; if it has none, it takes one. */
+  seat *sit() noexcept
+  {
+    port_mutex_lock(&guard_);
+    seat *own = find_of(port_task_self());
+    if (own == nullptr) {
+      own = find_of(0);
+      if (own != nullptr) {
+        own->task = port_task_self();
+        own->held = 0;
+      }
+    }
+    port_mutex_unlock(&guard_);
+    return own;
+  }
+
+  void leave(seat &own) noexcept
+  {
+    port_mutex_lock(&guard_);
+    own.task = 0;
+    port_mutex_unlock(&guard_);
+  }
+
+  int acquire_ms(std::uint32_t wait_ms, bool alone) noexcept
+  {
+    if (status_ != FAIRLOCK_OK) return status_;
+    if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
+    seat *own = sit();
+    if (own == nullptr || (own->held > 0 && own->alone_held != alone)) return FAIRLOCK_IN_PROGRESS;
+    own->alone_held = alone;
+    /* what another thread has released may still be on its way */
+    if (own->held == 0) (void)fairlock_take_over(handle_of(*own));
+    const int status = fairlock_acquire(handle_of(*own), wait_ms, lease_ms_);
+    if (status == FAIRLOCK_OK) own->held++;
+    else if (own->held == 0) leave(*own);
+    return status;
+  }
+
+  int release(bool alone) noexcept
+  {
+    if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
+    seat *own = find();
+    if (own == nullptr || own->alone_held != alone) return FAIRLOCK_NOT_HELD;
+    const int status = fairlock_release(handle_of(*own));
+    if (--own->held == 0) leave(*own);
+    return status;
+  }
+
+  seat seats_[Threads];
+  port_mutex guard_;
+  fairlock_client *client_;
+  std::uint32_t lease_ms_;
+  unsigned open_; /* how many handles are in the client */
+  int status_;
+};
+
+/* For up to eight threads of this program at a time. */
+typedef basic_shared_mutex<8> shared_mutex;
+
+/*
+ * A semaphore: at most `limit` permits are out at a time, in this program and others, wherever they
+ * are; who waits for one gets it in its turn, in one queue. As with std::counting_semaphore, any
+ * thread releases, and a thread may have several. Unlike there, a permit ends with its lease, and
+ * nobody releases what nobody has acquired. Neither copied nor moved.
+ *
+ * Permits: this object acquires, or waits for, so many at a time; one more gets
+ * FAIRLOCK_IN_PROGRESS. For each it has a fairlock_shared.
+ */
+template <unsigned Permits> class basic_semaphore
+{
+public:
+  /*
+   * limit: 1 to FAIRLOCK_SHARED_MAX; all who use it name the same one, see fairlock_init_shared().
+   * The rest as for a mutex. If the client did not share(): FAIRLOCK_INVALID.
+   */
+  basic_semaphore(client &of, const char *name, std::uint32_t limit,
+                  std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
+      : permits_(), guard_(), client_(of.native_handle()), lease_ms_(to_ms(lease)), open_(0),
+        status_(of.status() == FAIRLOCK_OK && limit == 0 ? FAIRLOCK_INVALID : of.status())
+  {
+    const std::size_t size = name != nullptr ? std::strlen(name) : 0;
+    port_mutex_init(&guard_);
+    while (status_ == FAIRLOCK_OK && open_ < Permits) {
+      status_ = fairlock_init_shared(&permits_[open_].shared, client_, name, size, limit);
+      if (status_ == FAIRLOCK_OK) open_++;
+    }
+  }
+
+  basic_semaphore(const basic_semaphore &) = delete;
+  basic_semaphore &operator=(const basic_semaphore &) = delete;
+
+  /* As that of a mutex. */
+  ~basic_semaphore()
+  {
+    while (close() != FAIRLOCK_OK)
+      (void)fairlock_poll(client_, 10);
+    port_mutex_destroy(&guard_);
+  }
+
+  /*
+   * Releases all permits, and takes the object out of its client. After FAIRLOCK_OK it can only be
+   * destroyed, which does not block. No other thread may use it meanwhile.
+   */
+  int close() noexcept
+  {
+    while (open_ > 0) {
+      const int status = take_out(permits_[open_ - 1].shared.handle);
+      if (status != FAIRLOCK_OK) return status;
+      open_--;
+    }
+    status_ = FAIRLOCK_INVALID;
+    return FAIRLOCK_OK;
+  }
+
+  /* Waits in line for a permit. For failures see above. */
+  void acquire()
+  {
+    const int status = acquire_ms(FAIRLOCK_FOREVER);
+    if (status != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(status);
+  }
+
+  /* fairlock_acquire(), for up to to_ms(wait); its status */
+  template <class Rep, class Period>
+  int acquire(const std::chrono::duration<Rep, Period> &wait) noexcept
+  {
+    return acquire_ms(to_ms(wait));
+  }
+
+  /* Acquires a permit only if there is one, and nobody waits for it. */
+  bool try_acquire() noexcept
+  {
+    return acquire_ms(0) == FAIRLOCK_OK;
+  }
+
+  /* Waits in line for up to to_ms(wait). */
+  template <class Rep, class Period>
+  bool try_acquire_for(const std::chrono::duration<Rep, Period> &wait) noexcept
+  {
+    return acquire_ms(to_ms(wait)) == FAIRLOCK_OK;
+  }
+
+  /* Waits in line for up to until_ms(end). */
+  template <class Clock, class Duration>
+  bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &end)
+  {
+    return acquire_ms(until_ms(end)) == FAIRLOCK_OK;
+  }
+
+  /*
+   * Releases so many permits of this object, those of the calling thread first. Returns FAIRLOCK_OK,
+   * or the first other status: FAIRLOCK_LOST, FAIRLOCK_NOT_HELD if it has fewer, and so on.
+   */
+  int release(std::ptrdiff_t update = 1) noexcept
+  {
+    int status = FAIRLOCK_OK;
+    for (; update > 0; update--) {
+      const int one = release_one();
+      if (status == FAIRLOCK_OK) status = one;
+      if (one == FAIRLOCK_NOT_HELD) break;
+    }
+    return status;
+  }
+
+  /* fairlock_cancel(), of all threads that wait. FAIRLOCK_NOT_HELD: none does. */
+  int cancel() noexcept
+  {
+    int status = FAIRLOCK_NOT_HELD;
+    for (unsigned i = 0; i < open_; i++)
+      if (fairlock_cancel(&permits_[i].shared.handle) == FAIRLOCK_OK) status = FAIRLOCK_OK;
+    return status;
+  }
+
+  /* FAIRLOCK_OK, or why it cannot be used. */
+  int status() const noexcept
+  {
+    return status_;
+  }
+
+  /*
+   * For how long it is still safe to act with each permit that the calling thread has acquired and
+   * nobody has released; 0: for one of them it is not, or it has none.
+   */
+  std::chrono::milliseconds remaining() noexcept
+  {
+    std::uint32_t least = FAIRLOCK_FOREVER;
+    if (status_ != FAIRLOCK_OK || port_mutex_forked(&guard_)) return std::chrono::milliseconds(0);
+    port_mutex_lock(&guard_);
+    for (permit &each : permits_) {
+      if (each.is != HELD || each.task != port_task_self()) continue;
+      const std::uint32_t left = fairlock_remaining_ms(&each.shared.handle);
+      if (left < least) least = left;
+    }
+    port_mutex_unlock(&guard_);
+    return std::chrono::milliseconds(least != FAIRLOCK_FOREVER ? least : 0);
+  }
+
+private:
+  static_assert(Permits > 0, "somebody has to acquire it");
+
+  enum state { VACANT, BUSY, HELD };
+
+  /* `is` and `task` are guarded by guard_; the handle is that of the thread that made it BUSY. */
+  struct permit {
+    fairlock_shared shared;
+    std::uintptr_t task; /* which has acquired it */
+    state is;
+  };
+
+  /* Makes one of this state BUSY, if possible one of this task. nullptr: there is none. */
+  permit *claim(state from) noexcept
+  {
+    permit *found = nullptr;
+    port_mutex_lock(&guard_);
+    for (permit &each : permits_) {
+      if (each.is != from) continue;
+      if (found == nullptr || (each.task == port_task_self() && found->task != each.task))
+        found = &each;
+    }
+    if (found != nullptr) found->is = BUSY;
+    port_mutex_unlock(&guard_);
+    return found;
+  }
+
+  void set(permit &of, state to) noexcept
+  {
+    port_mutex_lock(&guard_);
+    of.is = to;
+    of.task = port_task_self();
+    port_mutex_unlock(&guard_);
+  }
+
+  int acquire_ms(std::uint32_t wait_ms) noexcept
+  {
+    if (status_ != FAIRLOCK_OK) return status_;
+    if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
+    permit *one = claim(VACANT);
+    if (one == nullptr) return FAIRLOCK_IN_PROGRESS;
+    /* what another thread has released may still be on its way */
+    (void)fairlock_take_over(&one->shared.handle);
+    const int status = fairlock_acquire(&one->shared.handle, wait_ms, lease_ms_);
+    set(*one, status == FAIRLOCK_OK ? HELD : VACANT);
+    return status;
+  }
+
+  int release_one() noexcept
+  {
+    if (status_ != FAIRLOCK_OK) return FAIRLOCK_NOT_HELD;
+    if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
+    permit *one = claim(HELD);
+    if (one == nullptr) return FAIRLOCK_NOT_HELD;
+    (void)fairlock_take_over(&one->shared.handle);
+    const int status = fairlock_release(&one->shared.handle);
+    set(*one, VACANT);
+    return status;
+  }
+
+  permit permits_[Permits];
+  port_mutex guard_;
+  fairlock_client *client_;
+  std::uint32_t lease_ms_;
+  unsigned open_; /* how many handles are in the client */
+  int status_;
+};
+
+/* Up to eight permits at a time by this object. */
+typedef basic_semaphore<8> semaphore;
 
 } // namespace fair
 

@@ -26,11 +26,11 @@ static inline struct fairlock_sharing *fairlock_sharing_of(struct fairlock_link 
  * and again would leave the other without.
  */
 static inline void fairlock_share_choose_form(struct fairlock_engine *engine,
-                                              struct fairlock_sharing *sharing, uint8_t bit)
+                                              struct fairlock_sharing *sharing, uint8_t own)
 {
   struct fairlock_request *request = &engine->request;
   engine->eval |= request->eval;
-  request->eval = sharing->own.eval & bit;
+  request->eval = sharing->own.eval & own;
   sharing->own.eval ^= request->eval;
 }
 

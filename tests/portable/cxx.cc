@@ -15,10 +15,14 @@
 #include <fairlock/fairlock.hpp>
 #include <fairlock/port_posix.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <mutex>
+#if __cplusplus >= 201402L
+#include <shared_mutex>
+#endif
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -43,6 +47,22 @@ static_assert(!std::is_convertible<fair::hold, bool>::value, "only where a condi
 static_assert(!std::is_constructible<fair::hold, fair::mutex &, int>::value, "a wait has a unit");
 static_assert(!std::is_constructible<fair::client, fairlock_config, port_transport &>::value,
               "a configuration has to stay");
+
+static_assert(!std::is_copy_constructible<fair::shared_mutex>::value, "");
+static_assert(!std::is_move_constructible<fair::shared_mutex>::value, "");
+static_assert(!std::is_copy_constructible<fair::semaphore>::value, "");
+static_assert(!std::is_move_constructible<fair::semaphore>::value, "");
+static_assert(std::is_same<bool, decltype(std::declval<fair::semaphore &>().try_acquire())>::value,
+              "as std::counting_semaphore");
+static_assert(std::is_same<void, decltype(std::declval<fair::semaphore &>().acquire())>::value, "");
+
+/* All that the standard's locks call. */
+template class std::unique_lock<fair::shared_mutex>;
+#if __cplusplus >= 201402L
+template class std::shared_lock<fair::shared_mutex>;
+#endif
+template class fair::basic_shared_mutex<1>;
+template class fair::basic_semaphore<1>;
 
 static unsigned char received[512], sent[1024];
 
@@ -264,6 +284,200 @@ static void destroyed(fair::client &client)
   CHECK(door.cancel() == FAIRLOCK_NOT_HELD && door.take_over() == FAIRLOCK_NOT_HELD);
 }
 
+/* As many threads as there may be, by one object: all share it at once, and each has it alone. */
+static void shared_by_threads(fair::client &client)
+{
+  const int threads = 4;
+  fair::basic_shared_mutex<4> valve(client, "valve");
+  std::atomic<int> inside(0), met(0);
+  int written = 0; /* by who has it alone */
+  std::thread all[threads];
+  for (std::thread &one : all) {
+    one = std::thread([&] {
+      valve.lock_shared();
+      met++;
+      while (met < threads)
+        (void)fairlock_poll(client.native_handle(), 10);
+      CHECK(valve.token() > 0 && valve.remaining() > milliseconds(0));
+      valve.unlock_shared();
+      for (int i = 0; i < 5; i++) {
+        {
+          std::lock_guard<fair::basic_shared_mutex<4>> alone(valve);
+          CHECK(inside == 0);
+          written++;
+        }
+        valve.lock_shared();
+        inside++;
+        CHECK(valve.token() > 0);
+        inside--;
+        valve.unlock_shared();
+      }
+    });
+  }
+  for (std::thread &one : all)
+    one.join();
+  CHECK(written == 5 * threads);
+  CHECK(valve.token() == 0 && valve.remaining() == milliseconds(0));
+}
+
+/* One thread: what it may and may not do by one object, and what others see of it. */
+static void shared_mutexes(fair::client &client)
+{
+  fair::shared_mutex valve(client, "valve"), other(client, "valve");
+  fair::mutex door(client, "valve");
+  CHECK(valve.status() == FAIRLOCK_OK);
+  CHECK(valve.release() == FAIRLOCK_NOT_HELD && valve.release_shared() == FAIRLOCK_NOT_HELD);
+  CHECK(valve.downgrade() == FAIRLOCK_NOT_HELD && valve.cancel() == FAIRLOCK_NOT_HELD);
+  CHECK(valve.try_lock_shared() && other.try_lock_shared());
+  CHECK(!door.try_lock() && door.status() == FAIRLOCK_BUSY);
+  CHECK(valve.acquire() == FAIRLOCK_IN_PROGRESS && valve.release() == FAIRLOCK_NOT_HELD);
+  CHECK(valve.downgrade() == FAIRLOCK_NOT_HELD);
+  CHECK(valve.acquire_shared() == FAIRLOCK_OK); /* once more */
+  CHECK(valve.release_shared() == FAIRLOCK_OK && valve.token() > 0);
+  valve.unlock_shared();
+  CHECK(valve.token() == 0 && !door.try_lock());
+  CHECK(!valve.try_lock_for(milliseconds(1)) && !valve.try_lock() &&
+        !valve.try_lock_until(std::chrono::steady_clock::now() + milliseconds(1)));
+  other.unlock_shared();
+
+  std::unique_lock<fair::shared_mutex> alone(valve);
+  CHECK(valve.acquire_shared() == FAIRLOCK_IN_PROGRESS);
+  CHECK(!other.try_lock_shared() && !other.try_lock_shared_for(milliseconds(1)) &&
+        !other.try_lock_shared_until(std::chrono::steady_clock::now() + milliseconds(1)));
+  CHECK(valve.acquire(milliseconds(0)) == FAIRLOCK_OK);
+  CHECK(valve.downgrade() == FAIRLOCK_INVALID && valve.release() == FAIRLOCK_OK);
+  const std::uint64_t token = valve.token();
+  CHECK(valve.downgrade() == FAIRLOCK_OK && valve.token() > token);
+  alone.release();
+  CHECK(other.try_lock_shared() && !door.try_lock());
+  other.unlock_shared();
+#if __cplusplus >= 201402L
+  {
+    std::shared_lock<fair::shared_mutex> adopted(valve, std::adopt_lock);
+    std::shared_lock<fair::shared_mutex> beside(other, std::chrono::seconds(5));
+    CHECK(adopted.owns_lock() && beside.owns_lock());
+  }
+#else
+  valve.unlock_shared();
+#endif
+  CHECK(valve.try_lock());
+  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, 0) == FAIRLOCK_OK);
+  CHECK(valve.downgrade() == FAIRLOCK_LOST && valve.token() == 0);
+  CHECK(valve.try_lock_shared());
+  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, 0) == FAIRLOCK_OK);
+  CHECK(valve.release_shared() == FAIRLOCK_LOST && valve.release_shared() == FAIRLOCK_NOT_HELD);
+  CHECK(door.try_lock());
+}
+
+/* Too many threads, a wait that is given up, and the end. */
+static void shared_mutexes_end(fair::client &client)
+{
+  fair::mutex door(client, "valve");
+  fair::basic_shared_mutex<1> narrow(client, "valve");
+  CHECK(narrow.try_lock_shared());
+  std::thread([&narrow] {
+    CHECK(narrow.acquire_shared() == FAIRLOCK_IN_PROGRESS && !narrow.try_lock());
+    CHECK(narrow.release_shared() == FAIRLOCK_NOT_HELD && narrow.token() == 0);
+  }).join();
+  narrow.unlock_shared();
+  CHECK(door.try_lock());
+  std::thread waiter([&narrow] { CHECK(narrow.acquire_shared() == FAIRLOCK_CANCELLED); });
+  while (narrow.cancel() != FAIRLOCK_OK)
+    (void)fairlock_poll(client.native_handle(), 10);
+  waiter.join();
+  door.unlock();
+  CHECK(narrow.try_lock());
+  CHECK(!door.try_lock());
+  CHECK(narrow.close() == FAIRLOCK_OK && narrow.close() == FAIRLOCK_OK); /* releases */
+  CHECK(narrow.acquire() == FAIRLOCK_INVALID && narrow.release() == FAIRLOCK_NOT_HELD);
+  CHECK(narrow.token() == 0 && narrow.downgrade() == FAIRLOCK_NOT_HELD);
+  CHECK(door.try_lock());
+}
+
+static void semaphores(fair::client &client)
+{
+  fair::semaphore slots(client, "slots", 2, std::chrono::seconds(30));
+  fair::basic_semaphore<1> other(client, "slots", 2);
+  CHECK(slots.release() == FAIRLOCK_NOT_HELD && slots.remaining() == milliseconds(0));
+  slots.acquire();
+  CHECK(slots.try_acquire() && !slots.try_acquire() && !other.try_acquire());
+  CHECK(slots.remaining() > milliseconds(0) && slots.remaining() <= std::chrono::seconds(30));
+  CHECK(!other.try_acquire_for(milliseconds(1)) &&
+        !other.try_acquire_until(std::chrono::steady_clock::now() + milliseconds(1)));
+  CHECK(other.acquire(milliseconds(1)) == FAIRLOCK_TIMEOUT);
+  std::thread([&slots] {
+    CHECK(slots.remaining() == milliseconds(0));
+    CHECK(slots.release() == FAIRLOCK_OK); /* of another thread */
+  }).join();
+  CHECK(other.try_acquire_for(std::chrono::seconds(5)) && !slots.try_acquire());
+  CHECK(!other.try_acquire() && other.acquire(milliseconds(1)) == FAIRLOCK_IN_PROGRESS);
+  std::thread waiter(
+      [&slots] { CHECK(slots.acquire(std::chrono::hours(1)) == FAIRLOCK_CANCELLED); });
+  while (slots.cancel() != FAIRLOCK_OK)
+    (void)fairlock_poll(client.native_handle(), 10);
+  waiter.join();
+  CHECK(other.release() == FAIRLOCK_OK && slots.try_acquire());
+  CHECK(slots.release(3) == FAIRLOCK_NOT_HELD); /* it had two */
+  CHECK(other.try_acquire() && slots.try_acquire());
+  CHECK(fairlock_force_release(client.native_handle(), "slots", 5, 0) == FAIRLOCK_OK);
+  CHECK(slots.release() == FAIRLOCK_LOST && other.release() == FAIRLOCK_LOST);
+
+  fair::semaphore many(client, "slots", 5);
+  CHECK(slots.try_acquire() && many.acquire(milliseconds(0)) == FAIRLOCK_OTHER_LIMIT);
+  CHECK(slots.close() == FAIRLOCK_OK && slots.close() == FAIRLOCK_OK);
+  CHECK(!slots.try_acquire() && slots.release() == FAIRLOCK_NOT_HELD);
+  CHECK(slots.remaining() == milliseconds(0) && slots.status() == FAIRLOCK_INVALID);
+  CHECK(many.try_acquire());
+}
+
+/* Two threads, each of which releases what it has itself acquired, if there is one. */
+static void semaphore_of_threads(fair::client &client)
+{
+  fair::basic_semaphore<3> slots(client, "slots", 3, std::chrono::seconds(30));
+  CHECK(slots.try_acquire() && slots.try_acquire());
+  std::thread([&slots] {
+    CHECK(slots.try_acquire() && slots.remaining() > milliseconds(0));
+    CHECK(slots.release() == FAIRLOCK_OK && slots.remaining() == milliseconds(0));
+  }).join();
+  CHECK(slots.release(2) == FAIRLOCK_OK && slots.release() == FAIRLOCK_NOT_HELD);
+}
+
+/* Without share(), and with what no lock can have. */
+static void shared_refusals(fair::client &client, port_transport &transport)
+{
+  const fairlock_config config = configure();
+  fair::client alone(config, transport);
+  fair::shared_mutex valve(alone, "valve");
+  CHECK(valve.status() == FAIRLOCK_INVALID && valve.acquire() == FAIRLOCK_INVALID);
+  fair::semaphore slots(alone, "slots", 2);
+  CHECK(slots.status() == FAIRLOCK_INVALID && !slots.try_acquire());
+  fair::semaphore any_number(client, "slots", 0), too_many(client, "slots", 1001);
+  CHECK(any_number.status() == FAIRLOCK_INVALID && too_many.status() == FAIRLOCK_INVALID);
+  fair::shared_mutex nameless(client, nullptr);
+  CHECK(nameless.status() == FAIRLOCK_INVALID && !nameless.try_lock_shared());
+#ifdef __cpp_exceptions
+  int caught = 0;
+  try {
+    nameless.lock_shared();
+  } catch (const std::system_error &error) {
+    caught = error.code().value();
+  }
+  CHECK(caught == FAIRLOCK_INVALID);
+  try {
+    slots.acquire();
+  } catch (const std::system_error &) {
+    caught = 1;
+  }
+  CHECK(caught == 1);
+  try {
+    std::lock_guard<fair::shared_mutex> guard(nameless);
+  } catch (const std::system_error &) {
+    caught = 2;
+  }
+  CHECK(caught == 2);
+#endif
+}
+
 static void refusals(fair::client &client, port_transport &transport)
 {
   fairlock_config config = configure();
@@ -338,11 +552,18 @@ int main(int argc, char **argv)
   port_posix_tcp(&socket, "127.0.0.1", argv[1]);
   fair::client client(config, socket.transport);
   CHECK(client.status() == FAIRLOCK_OK);
+  client.share();
   standard_locks(client);
   ends_of_time(client);
   holds(client);
   threads(client);
   destroyed(client);
+  shared_mutexes(client);
+  shared_mutexes_end(client);
+  shared_by_threads(client);
+  semaphores(client);
+  semaphore_of_threads(client);
+  shared_refusals(client, socket.transport);
   if (argc > 2) unreachable(socket.transport);
   refusals(client, socket.transport);
   return 0;
