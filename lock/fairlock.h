@@ -18,31 +18,31 @@
  *       fairlock_release(&door);
  *     }
  *
- * Memory. All of it is the caller's; the library allocates nothing. What you pass by pointer (the
- * client, handles, configuration and buffers, transport, names, options) is kept, not copied: it
- * stays where it is, and valid, until fairlock_deinit() and fairlock_client_deinit().
+ * Memory. All of it is the caller's; the library allocates nothing. What you pass by pointer (client,
+ * handles, configuration, buffers, transport, names, options) is kept, not copied: it stays where it
+ * is, and valid, until fairlock_deinit() and fairlock_client_deinit().
  *
- * Tasks. Several tasks may share a client, and with it one connection; every function may be called
- * from any of them, at any time, but never from an interrupt. A handle is one holder: use one for
- * each task that wants the lock. Only the task that has acquired a hold may release it, or one that
- * has taken it over. The functions that block service the client (send, receive, keep time) for all
- * of its tasks; if a task is inside fairlock_run(), that one does. If a POSIX thread is cancelled
- * (pthread_cancel()) inside a function, it finishes that function first, however long it waits. So
- * end a wait by fairlock_cancel(), and fairlock_run() by fairlock_stop().
+ * Tasks. Several tasks may share a client, and with it one connection; any of them may call every
+ * function, at any time, but never from an interrupt. A handle is one holder: use one for each task
+ * that wants the lock. Only the task that has acquired a hold may release it, or one that has taken
+ * it over. The functions that block service the client (send, receive, keep time) for all of its
+ * tasks; if a task is inside fairlock_run(), that one does. A POSIX thread that is cancelled inside a
+ * function finishes that first, however long it waits: so end a wait by fairlock_cancel(), and
+ * fairlock_run() by fairlock_stop().
  *
  * Callbacks. Your functions are called in whichever task is inside a function of the client, with
  * the client's mutex locked. So they must be short, must not wait, and must not call the library:
  * with this client, that would never return. Set a flag, or cut the motor's power.
  *
- * Options. A log, credentials that change, servers that move, and locks that are kept have a struct
- * and a function each. Fill in the struct, and call the function after fairlock_client_init(),
- * before the first operation. A second call replaces the first, but fairlock_follow() refuses it. A
- * program that does not call the function links none of it.
+ * Options. A log, credentials that change, servers that move, locks that are kept, or shared, have a
+ * struct and a function each. Fill in the struct, and call the function after fairlock_client_init(),
+ * before the first operation. A second call replaces the first, but fairlock_follow() refuses it. Who
+ * does not call it links none of it.
  *
  * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever.
  * With FAIRLOCK_RENEW the lease is renewed at each third of it, but only while some task services
  * the client: one inside fairlock_run(), inside a blocking call, or calling fairlock_poll(). A
- * program that computes for longer than the lease without any of them loses the lock; `lost`,
+ * program that computes for longer without any of them loses the lock; `lost`,
  * fairlock_remaining_ms() and fairlock_release() report it.
  *
  * Processes. After a fork() the client and its handles stay the parent's; in the child all their
@@ -53,15 +53,14 @@
  *
  * Mistakes. The library does not check for NULL, or for a client or handle that was never
  * initialised. While you develop, compile it with a macro FAIRLOCK_ASSERT(condition) that stops the
- * program when the condition does not hold: put it into a header that includes no system header,
- * and compile with -include. It may miss uninitialised memory, and a handle that is initialised
- * again for another client.
+ * program when that does not hold, in a header without system headers, by -include. It may miss
+ * uninitialised memory, and a handle that is initialised again for another client.
  *
  * How long calls block, at most, by the configuration:
  *   acquire           wait_ms, or offline_ms if the server gives no useful answer for that long;
  *                     and response_ms to leave the queue
  *   try_acquire       an answer; without one, connect_ms and twice response_ms
- *   release, deinit, force_release, ask, inspect  an answer; without one, offline_ms
+ *   release, downgrade, deinit, force_release, ask, inspect  an answer; without one, offline_ms
  *   connect           twice connect_ms, and response_ms; with fairlock_follow() at each seed
  *   start_..., remaining_ms, token, hold_count, result, cancel  never, except for the mutex
  */
@@ -250,8 +249,7 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
                         size_t size);
 
 /*
- * Takes handle out of its client. After FAIRLOCK_OK its memory is the caller's again; after any
- * other status it is still the client's:
+ * Takes handle out of its client. Only after FAIRLOCK_OK its memory is the caller's again:
  *   FAIRLOCK_IN_PROGRESS  it is held, an operation is under way, or another task is inside one
  *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF
  *                         for this reason, the server could not be told for offline_ms that the
@@ -275,8 +273,8 @@ int fairlock_start_deinit(struct fairlock *handle);
  * up to a hold count of 65535, and has to release as many times. Returns
  *   FAIRLOCK_OK           held
  *   FAIRLOCK_BUSY         wait_ms was 0, and the lock is held or somebody is before us
- *   FAIRLOCK_TIMEOUT      not granted within wait_ms. While the server cannot be asked, the place
- *                         in the queue lasts until the client is back, or for waiter_ms
+ *   FAIRLOCK_TIMEOUT      not granted within wait_ms. Without a connection, the place in the queue
+ *                         lasts until the client is back, or for waiter_ms
  *   FAIRLOCK_CANCELLED    by fairlock_cancel(). The rest as for a time-out
  *   FAIRLOCK_LOST         the hold to re-enter is gone. Release as often as acquired, begin again
  *   FAIRLOCK_WRONG_TASK   another task holds the lock with this handle
@@ -300,9 +298,8 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
  * longer act as its holder, whatever is returned:
  *   FAIRLOCK_OK           released
  *   FAIRLOCK_LOST         the hold had ended before
- *   FAIRLOCK_NOT_HELD     the lock was not held
- *   FAIRLOCK_WRONG_TASK   another task acquired
- *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
+ *   FAIRLOCK_NOT_HELD, _WRONG_TASK, _IN_PROGRESS
+ *                         not held, or another task's, or that is inside an operation of this handle
  *   FAIRLOCK_UNKNOWN      sent, but not answered in time. The client repeats it while it is
  *                         serviced, and the lease ends the hold at the latest
  *   others                not released, for this reason; the lease will end the hold
@@ -316,8 +313,7 @@ int fairlock_release(struct fairlock *handle);
  *
  * The former task must have made its last call with handle, must no longer act as the holder, and
  * must have passed handle on by something that synchronises the two: a queue, a mutex, the start or
- * the end of a thread. Nothing checks that; otherwise two tasks act as the holder. Meanwhile some
- * task has to service the client, or the lease ends.
+ * the end of a thread. Nothing checks that. Meanwhile some task has to service the client.
  *   FAIRLOCK_OK           the hold is the calling task's
  *   FAIRLOCK_NOT_HELD     there is none: any task may acquire
  *   FAIRLOCK_IN_PROGRESS  an operation is under way, or another task is inside one
@@ -325,9 +321,8 @@ int fairlock_release(struct fairlock *handle);
 int fairlock_take_over(struct fairlock *handle);
 
 /*
- * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before
- * each step that must not be done twice, and still pass the token on: a task that is paused after
- * it has asked does not notice that the hold ends.
+ * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before each
+ * step that must not be done twice, and still pass the token on: a task may be paused after asking.
  */
 uint32_t fairlock_remaining_ms(struct fairlock *handle);
 
@@ -350,10 +345,8 @@ int fairlock_cancel(struct fairlock *handle);
 
 /*
  * Without blocking, for a superloop: begin an operation, service the client with fairlock_poll(),
- * and look at the result. Each returns FAIRLOCK_PENDING when the operation was begun, or its final
- * status. Any fairlock_poll() may end any operation, of whichever handle, and so may a call that
- * begins another one. A loop with few handles looks at the result of each; one with many sets
- * `ended` in the configuration, and looks at the list of what has ended.
+ * and look at the result of each handle, or, with many, at what `ended` of the configuration was told.
+ * Each returns FAIRLOCK_PENDING when the operation was begun, or its final status.
  */
 int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 int fairlock_start_release(struct fairlock *handle);
@@ -384,9 +377,8 @@ enum fairlock_want {
 /*
  * For your event loop: what the client waits for, after fairlock_poll(client, 0), as bits of enum
  * fairlock_want; 0: there is no connection, only the time counts. Call fairlock_poll() again when
- * that has happened, or when the time that it returned has passed; also after you have begun an
- * operation, or called fairlock_cancel(), because both may have changed. port_posix_fd() returns
- * the socket to watch, also below TLS.
+ * that has happened, when the time that it returned has passed, and after you have begun an operation
+ * or called fairlock_cancel(). port_posix_fd() returns the socket to watch, also below TLS.
  */
 unsigned fairlock_wants(struct fairlock_client *client);
 
@@ -453,8 +445,8 @@ enum fairlock_log_event {
 };
 
 /*
- * A callback: an event. text is valid during the call only; NULL: none, as for
- * FAIRLOCK_LOG_CONNECTED. That a hold is lost is not an event of the log: only `lost` reports it.
+ * A callback: an event. text is valid during the call only; NULL: none, as for FAIRLOCK_LOG_CONNECTED.
+ * Of a hold that is lost, only `lost` tells.
  */
 typedef void (*fairlock_log_fn)(enum fairlock_log_event event, int status, const char *text,
                                 void *context);
@@ -502,9 +494,9 @@ struct fairlock_credentials {
 /*
  * Makes the client ask credentials->function for user and password, at each connection, instead of
  * the configuration and the topology: for tokens that expire, and passwords that are rotated. If it
- * gives nothing, or the server answers WRONGPASS or NOAUTH, then or later, the connection is
- * closed, and another is made after the usual pause. Meanwhile holds and waits go on as without a
- * connection. A wait ends with FAIRLOCK_DENIED after offline_ms; what does not wait, at once.
+ * gives nothing, or the server answers WRONGPASS or NOAUTH, then or later, the connection is closed,
+ * and another is made after the usual pause; meanwhile holds and waits go on. A wait ends with
+ * FAIRLOCK_DENIED after offline_ms; what does not wait, at once.
  *
  * If credentials expire, it is called again when three quarters of their time have passed, for an
  * AUTH on the open connection. If it gives nothing, or the server refuses, the connection goes on
@@ -532,8 +524,7 @@ struct fairlock_topology {
   char *address;                 /* room for "host:port". NULL: redirections are not followed */
   size_t address_size;           /* at least 2: 22 for any IPv4 address, 54 for IPv6, 263 for any
                                     host name. Without address, 0 */
-  const char *service;           /* the master's name at the Sentinels. NULL: the seeds are
-                                    others */
+  const char *service;           /* the master's name at Sentinels. NULL: the seeds are others */
   bool cluster;                  /* the seeds are nodes of a cluster; not with service */
   const char *sentinel_user;     /* for the Sentinels. NULL: the default user */
   const char *sentinel_password; /* for the Sentinels. NULL: no authentication */
@@ -574,11 +565,11 @@ struct fairlock_keeper {
 };
 
 /*
- * Makes the client keep its locks. If a lock was acquired with FAIRLOCK_RENEW, and nobody waits for
- * it when it is released, then that release and the next acquire with FAIRLOCK_RENEW are answered
- * here, and nothing is sent: the hold goes on, with its token. An acquire that would have less than
- * two thirds of the lease asks the server, and begins another hold. The keep ends when a client of
- * any release queues, which then holds two round trips later, or an operator asks (fairlock_ask()).
+ * Makes the client keep its locks. If a lock was acquired with FAIRLOCK_RENEW, and nobody waits when
+ * it is released, that release and the next acquire with FAIRLOCK_RENEW are answered here, and
+ * nothing is sent: the hold goes on, with its token. An acquire that would have less than two thirds
+ * of the lease asks the server, and begins another hold. The keep ends when a client of any release
+ * queues, which then holds two round trips later, or an operator asks (fairlock_ask()).
  * While a lock is kept it is not held: fairlock_remaining_ms(), fairlock_hold_count() and
  * fairlock_token() are 0, any task may acquire, and `lost` is not called. Other clients still see a
  * holder. One that only tries is refused until the keep ends, and a fairlock_force_release() is not
@@ -587,9 +578,8 @@ struct fairlock_keeper {
  * Some task has to service the client, as for FAIRLOCK_RENEW, and a program calls fairlock_deinit()
  * for each handle before it exits: otherwise what is kept stays held until its lease ends. If
  * nobody has serviced the client for 100 ms, an acquire or a release takes up to a millisecond
- * longer, because it receives first. fairlock_start_acquire() and fairlock_start_release() return
- * FAIRLOCK_PENDING as usual, and fairlock_result() has the result at once, or, if they have to
- * receive first, after a later fairlock_poll().
+ * longer, because it receives first. Without blocking, they return FAIRLOCK_PENDING as usual, and the
+ * result is there at once, or, if they have to receive first, after a later fairlock_poll().
  *
  * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
  * client|caching and exists; otherwise the log says so, and nothing is kept. Returns FAIRLOCK_OK,
@@ -606,11 +596,12 @@ struct fairlock_sharing {
   struct fairlock_sharing_state own; /* private */
 };
 
-/* A handle that shares its lock. All functions of a handle take &shared->handle. */
+/* A handle that shares its lock. */
 struct fairlock_shared {
-  struct fairlock handle;
+  struct fairlock handle; /* for all functions of a handle */
 
-  uint16_t limit; /* private */
+  /* the rest is private */
+  uint16_t limit;
 };
 
 /* Lets the client have handles that share their locks. */
@@ -627,26 +618,24 @@ void fairlock_share(struct fairlock_client *client, struct fairlock_sharing *sha
  *
  * A program that wants the lock alone at times has a second handle for that, and does not wait by
  * the one while it holds by the other: two who do would wait for each other. So there is no upgrade:
- * release, acquire alone, and look again at what was read.
- * Returns FAIRLOCK_OK, FAIRLOCK_TOO_LONG, or FAIRLOCK_INVALID: a name or a limit out of its range,
- * or a client without fairlock_share().
+ * release, acquire alone, and look again at what was read. Returns FAIRLOCK_OK, _TOO_LONG, or
+ * _INVALID: a name or a limit out of its range, or a client without fairlock_share().
  */
 int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
                          const void *name, size_t size, uint32_t limit);
 
 /*
- * Goes from alone to shared: shared->handle gets the hold of exclusive, with a larger token and this
- * lease, and others may join, but nobody gets in between. Both are of one client and one lock.
- * exclusive must be held once, by the calling task, and shared be idle; otherwise nothing is done:
- * FAIRLOCK_INVALID, _NOT_HELD, _WRONG_TASK or _IN_PROGRESS. From then on exclusive is being released,
- * and holds no longer, whatever is returned, as after fairlock_release(); shared holds after OK only:
+ * From alone to shared: shared, of the same client and lock, gets the hold of exclusive, with a larger
+ * token and this lease. Others may join, but nobody gets in between. If exclusive is not held exactly
+ * once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD, _INVALID,
+ * _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
  *   FAIRLOCK_OK           shared holds
  *   FAIRLOCK_LOST         the hold had ended before
- *   FAIRLOCK_OTHER_LIMIT  as fairlock_init_shared() says
- *   others                as for fairlock_acquire() with FAIRLOCK_FOREVER. What may be left of either
- *                         hold is ended in the background, as after a release
- * Without blocking, each handle has a result: as of an acquire, which fairlock_cancel() can end, and
- * as of a release.
+ *   FAIRLOCK_OTHER_LIMIT  see above
+ *   others                as for fairlock_acquire() without a limit. If something is left of a hold,
+ *                         the client ends it while it is serviced, or its lease does
+ * Without blocking, both handles have a result: shared's as of an acquire, which fairlock_cancel()
+ * may end, exclusive's as of a release.
  */
 int fairlock_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
                        uint32_t lease_ms);
@@ -711,12 +700,9 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
 
 /*
  * Asks the holder of the lock called name to release it: its client calls `asked` of its
- * configuration, and decides. token: as above. Does not wait for the end of the hold.
- *   FAIRLOCK_OK        the message was sent to a holder that listens. It may be lost, or ignored
- *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now
- *   FAIRLOCK_INVALID   as above
- *   FAIRLOCK_BUSY      its holder cannot be asked: it does not listen, or is Redisson's
- *   others             as for fairlock_acquire()
+ * configuration, and decides. Does not wait for the end of the hold. As above, but for
+ *   FAIRLOCK_OK    the message was sent to a holder that listens. It may be lost, or ignored
+ *   FAIRLOCK_BUSY  its holder cannot be asked: it does not listen, or is Redisson's
  */
 int fairlock_ask(struct fairlock_client *client, const void *name, size_t size, uint64_t token);
 

@@ -10,7 +10,7 @@
  * Of values: four numbers of a holder, the last of them its kind, or two of a waiter, and how many of
  * both there are.
  */
-enum { TTL, TOKEN, COUNT, KIND, TOTAL };
+enum { TTL, FENCE, COUNT, KIND, TOTAL };
 enum { HOLDER_SIZE = 5, WAITER_SIZE = 3 };
 
 _Static_assert(TOTAL < VALUES, "there is room for the numbers");
@@ -54,7 +54,7 @@ static void take_holder(const struct fairlock_engine *engine, struct fairlock_re
   const int64_t *values = engine->values;
   uint64_t limit = (uint64_t)values[COUNT] >> 16;
   report->ttl_ms = values[TTL];
-  report->token = (uint64_t)values[TOKEN];
+  report->token = (uint64_t)values[FENCE];
   report->hold_count = values[COUNT] & UINT16_MAX;
   report->shares = limit > 0;
   report->limit = limit > 0 ? (uint32_t)(limit - 1) : 0;
