@@ -88,7 +88,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   fairlock_share_write_additions(engine, writer, link);
 }
 
-/* The heir has its answer: the exclusive hold has ended by it, or has to be released. */
+/* The heir has its answer. It answers the release, too, or the exclusive hold has to be released. */
 static void settle(struct fairlock *from, const struct fairlock *heir, bool gone)
 {
   struct fairlock_engine *engine = from->engine;
@@ -97,7 +97,6 @@ static void settle(struct fairlock *from, const struct fairlock *heir, bool gone
     fairlock_handle_send_at(from, engine->now);
     return;
   }
-  engine->values[0] = !gone;
   fairlock_handle_on_reply(from, FAIRLOCK_OK, engine->now);
 }
 

@@ -399,9 +399,9 @@ static void test_misuse(void)
   CHECK_EQUAL(fairlock_engine_downgrade(&a, &fourth, FAIRLOCK_RENEW, now), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &third, "deer", 4, 7), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_downgrade(&a, &third, FAIRLOCK_RENEW, now), FAIRLOCK_INVALID);
-  third.handle.engine = &another;
-  CHECK_EQUAL(fairlock_engine_downgrade(&a, &third, FAIRLOCK_RENEW, now), FAIRLOCK_INVALID);
-  third.handle.engine = &engine;
+  heir_handle->engine = &another;
+  CHECK_EQUAL(downgrade(), FAIRLOCK_INVALID);
+  heir_handle->engine = &engine;
   a.number += (uint32_t)INT32_MAX;
   CHECK_EQUAL(downgrade(), FAIRLOCK_INVALID);
   a.number -= (uint32_t)INT32_MAX;
