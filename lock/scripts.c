@@ -274,8 +274,8 @@ static const uint8_t break_before[] =
 
 static const uint8_t break_after[] =
     "\214d\023]t\215 \340\252\341'\251q=N(nil\305\023])\241'giv\200'\n\277d\023" /* if d[1]then a('pexpire',g,'1')end\nq=N(nil,d[1])=='given'\nend\nif d[1 */
-    "]\223 \253q\236\206\276\252\251\214A[3]\223 \253h\236\356\240\233limit" /* ]and not q then a('del',g)end\nif A[3]and not h then a('hdel',c,'limit */
-    "'\251\326d\023]\223 1\243\312\013\n" /* ')end\nreturn{d[1]and 1 or 0,0,e}\n */
+    "]\223 \253q\236\206\276\252\251\214A[3]\223 \253h\355q\236\356" /* ]and not q then a('del',g)end\nif A[3]and not h and not q then a('hdel */
+    "\240\233limit'\251\326d\023]\223 1\243\312\013\n" /* ',c,'limit')end\nreturn{d[1]and 1 or 0,0,e}\n */
     ;
 
 static const uint8_t inspect[] =
@@ -307,41 +307,41 @@ static const uint8_t inspect[] =
     ;
 
 static const uint8_t share[] =
-    "\220V=3\245Z\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local V=3\nlocal Z=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
-    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245U,W=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal U,W=D[1],D[2] */
+    "\220W=3\245Z\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local W=3\nlocal Z=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
+    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245U,X=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal U,X=D[1],D[2] */
     "\245Q,E,ae,O=(U\243\317):\337\376\203^(\032\032\032%S\315'\244aa" /* \nlocal Q,E,ae,O=(U or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
-    "=U\355Q\355W\266aa\232Q,E,ae,O=n:\337\376\203^\264+$'\002'0\201e+" /* =U and not Q and not W\nif aa then\nQ,E,ae,O=n:match('^%d+$')or '0',e+ */
+    "=U\355Q\355X\266aa\232Q,E,ae,O=n:\337\376\203^\264+$'\002'0\201e+" /* =U and not Q and not X\nif aa then\nQ,E,ae,O=n:match('^%d+$')or '0',e+ */
     "(o<0\230d\243\337h.m\374(o,1e9)),U:\337\376\203^\264+$'\002'1\201d\234y\n\300" /* (o<0 and d or math.min(o,1e9)),U:match('^%d+$')or '1',d..y\nend\nlocal  */
     "\370R(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373" /* function R(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\n */
-    "E=R(E\0020\245B,q={},0\245v={}\245w={}\245X\245T\245" /* E=R(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal X\nlocal T\nlocal  */
-    "af\245\204=n\03310)\263r\03310\202f\231i,S \374(W\243\317):g\337\376\203(" /* af\nlocal al=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(W or ''):gmatch('( */
+    "E=R(E\0020\245B,q={},0\245v={}\245w={}\245Y\245T\245" /* E=R(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal Y\nlocal T\nlocal  */
+    "af\245\204=n\03310)\263r\03310\202f\231i,S \374(X\243\317):g\337\376\203(" /* af\nlocal al=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(X or ''):gmatch('( */
     "\032\264\315')do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\373\300" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal  */
     "\370ag(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k" /* function ag(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k */
     "\362i\362p\362O\n\300\370aj(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function aj()\nif B[E]then\nB[E]= */
-    "B[E]-1\nq=q-1\373\300\370Y(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function Y(k)\nlocal am,F=math.frexp(k)\nlocal  */
+    "B[E]-1\nq=q-1\373\300\370V(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function V(k)\nlocal am,F=math.frexp(k)\nlocal  */
     "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
     "ab(P\332,p,O,C,F\244J\377\275\351b\001(n\0020\nn=J>\377\275\351b\001(r)\223 J<2^53\225" /* ab(P,k,p,O,C,F)\nlocal J=tonumber(n)or 0\nn=J>=tonumber(r)and J<2^53 and */
-    "\203%.0f'):f\226\337(J\336\002r\266P\241f\236X=n \211ag(P,n,Y(k),p,O\202w[#w" /* ('%.0f'):format(J+1)or r\nif P==f then X=n end\nag(P,n,Y(k),p,O)\nw[#w */
+    "\203%.0f'):f\226\337(J\336\002r\266P\241f\236Y=n \211ag(P,n,V(k),p,O\202w[#w" /* ('%.0f'):format(J+1)or r\nif P==f then Y=n end\nag(P,n,V(k),p,O)\nw[#w */
     "\336]={P,C,F,n\362e\362k}\n\300\370ah(J\244p,ac=0" /* +1]={P,C,F,n..' '..e..' '..k}\nend\nlocal function ah(J)\nlocal p,ac=0 */
-    "\274\005\nwhi\334#w<V do\245k=h\266p\036\236k=\020,p\251\214" /* ,false\nwhile#w<V do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
+    "\274\005\nwhi\334#w<W do\245k=h\266p\036\236k=\020,p\251\214" /* ,false\nwhile#w<W do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
     "J\225(\253k\243k\241J)t\215\266ac\243Z\036\230q>=Z\236\330\211ab(J\305" /* J and(not k or k==J)then\nif ac or Z>0 and q>=Z then return end\nab(J,d */
     "\341\201d\234y\202J=nil\np\003\336\352\214\253k\232\260\352\245F='\345" /* ,'1',d..y)\nJ=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal F='redis */
     "s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201F)\025" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',F)[2] */
     "\036\230'p\250l\313h'\266\253C\232\220J=\030p\250\265\031shardn\351" /* >0 and 'publish'\nif not C then\nlocal J=redis.pcall('pubsub','shardnum */
     "\265\201F)\025\nC=J\230J\036\230'sp\250l\313h'\n\300ad=k\241K\225\207[4]\231" /* sub',F)[2]\nC=J and J>0 and 'spublish'\nend\nlocal ad=k==K and t[4]or  */
     "\375\273\332\244ai,ak,J=(ad\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal ai,ak,J=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
-    "\264\264?\264?)%f[ %z]'\244V\377\275\351b\001((ad\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal V=tonumber((ad or ''):match('^%d+ %d+ %d+ S( */
+    "\264\264?\264?)%f[ %z]'\244W\377\275\351b\001((ad\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal W=tonumber((ad or ''):match('^%d+ %d+ %d+ S( */
     "\264\315%f[ %z]')\242J\230ai*\021+ak/\021+J<=\007x(k\202\261\214C\225" /* %d+)%f[ %z]'))\nif J and ai*1000+ak/1000+J<=e then\nx(k)\nelseif C and */
-    "(ac\243\253V\243V\036\230q>=V)t\215\266\253V\236af\003 \277\253J\236" /* (ac or not V or V>0 and q>=V)then\nif not V then af=p end\nif not J then  */
+    "(ac\243\253W\243W\036\230q>=W)t\215\266\253W\236af\003 \277\253J\236" /* (ac or not W or W>0 and q>=W)then\nif not W then af=p end\nif not J then  */
     "T={k,C,F}\211\260\352\214C\232\214R((\375t\252\332\002\317):\337\376\203" /* T={k,C,F}end\nreturn\nelseif C then\nif R((a('hget',g,k)or ''):match(' */
     "^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,J\2330\201J,C,F\202p\003\336\373\261\214" /* ^%d+ (%d+) '))then\nx(k)\nelse\nab(k,J,'0',J,C,F)\np=p+1\nend\nelseif  */
     "J\232p\003\336\352\214q\2410\232\260\352\245J,ad=\322sco\224\301" /* J then\np=p+1\nelseif q==0 then\nreturn\nelse\nlocal J,ad=a('zscore',l */
-    "\332\002'0\031s\022pe\314:\270k\245ai,V=(\375\273,ad\002\317):\337\376\203(%S\347" /* ,k)or '0','suspect:'..k\nlocal ai,V=(a('hget',c,ad)or ''):match('(%S+) ( */
-    "\264\315'\242ai\263J \226\207\275\351b\001(V)>\007\311\273,ad,J\362e\202\3630\202" /* %d+)')\nif ai~=J or tonumber(V)>e then\na('hset',c,ad,J..' '..e)\nu(0)\n */
-    "V=e\n\277V+M<=e \226\207\275\351b\001(J)<=\007x(k\202\261\nac\377rue\np\003\336" /* V=e\nend\nif V+M<=e or tonumber(J)<=e then\nx(k)\nelse\nac=true\np=p+1 */
+    "\332\002'0\031s\022pe\314:\270k\245ai,W=(\375\273,ad\002\317):\337\376\203(%S\347" /* ,k)or '0','suspect:'..k\nlocal ai,W=(a('hget',c,ad)or ''):match('(%S+) ( */
+    "\264\315'\242ai\263J \226\207\275\351b\001(W)>\007\311\273,ad,J\362e\202\3630\202" /* %d+)')\nif ai~=J or tonumber(W)>e then\na('hset',c,ad,J..' '..e)\nu(0)\n */
+    "W=e\n\277W+M<=e \226\207\275\351b\001(J)<=\007x(k\202\261\nac\377rue\np\003\336" /* W=e\nend\nif W+M<=e or tonumber(J)<=e then\nx(k)\nelse\nac=true\np=p+1 */
     "\373\211\211\211\300J,ac=(\375\333limit'\002\317):\337\376" /* \nend\nend\nend\nend\nend\nlocal J,ac=(a('hget',c,'limit')or ''):match */
     "\203^(\264\264?\264?\264?) (\264\315$'\244a\342J\230J\263ARGV\025\223 R(ac)\223{2,t\275" /* ('^(%d%d?%d?%d?) (%d+)$')\nlocal ai=J and J~=ARGV[2]and R(ac)and{2,ton */
-    "\351b\001(J),\327\245\370V(i\242J\241ARGV\025t\215 \342\337h.\323x(R(ac\002" /* umber(J),e}\nlocal function V(i)\nif J==ARGV[2]then i=math.max(R(ac)or  */
+    "\351b\001(J),\327\245\370W(i\242J\241ARGV\025t\215 \342\337h.\323x(R(ac\002" /* umber(J),e}\nlocal function W(i)\nif J==ARGV[2]then i=math.max(R(ac)or  */
     "i,i\251\011limit\201ARGV\025\362i\202\300\370ak(a" /* i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal function ak(a */
     "c\244D,J=\375t\204l\252),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\376" /* c)\nlocal D,J=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match */
     "\203^\264+ (\264\346'\244ad=B\230D[i]\263'sha\344'\355R(B\242D[i]\263" /* ('^%d+ (%d+) ')\nlocal ad=B and D[i]~='shared' and not R(B)\nif D[i]~= */
@@ -366,44 +366,45 @@ static const uint8_t shared[] =
     "\215 \330k \211\211\300k=d\241\316\245C=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
     "J\377\275\351b\001(m\0020\245D\377\275\351b\001(Q\0020\245P=U\230E>e\266\253" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=U and E>e\nif not  */
     "k\230P\225(C\230Q\241m\243\253C\230D>J\230D<2^53)t\215\245T,\342ae\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal T,i=ae== */
-    "\316\230C,Y(d\242T\243i>=E\236O=d\234y \261 \342E \277H\236x\010\251" /* '0' and C,Y(d)\nif T or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
-    "\214\253aa\236aj(\251ag\010,Q,i,C\243ae,O\202V(i\242aa\232R(\202v=" /* if not aa then aj()end\nag(f,Q,i,C or ae,O)\nV(i)\nif aa then\nR()\nv= */
+    "\316\230C,V(d\242T\243i>=E\236O=d\234y \261 \342E \277H\236x\010\251" /* '0' and C,V(d)\nif T or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
+    "\214\253aa\236aj(\251ag\010,Q,i,C\243ae,O\202W(i\242aa\232R(\202v=" /* if not aa then aj()end\nag(f,Q,i,C or ae,O)\nW(i)\nif aa then\nR()\nv= */
     "{}\n\277h\225(aa\243T)t\215 ah(\251R(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or T)then ah()end\nR()\na('pexpire',c,o+172800000 */
     "\202\326\302D,\327\352\214C\232\326-\302\013\352\214ai\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif ai and not k then\n */
     "\330ai\n\300C=P\225(\253k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return ai\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
     "aj(\202v={f,Q\234\3240 0 \254}\n\277J>b\355k\236n=\316\234m \277k" /* aj()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
-    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243W\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or W or C\nif D then  */
-    "ah(\253k\230f\251\220E\nif#w\036\243W\230q\036\232\214X\236V(Y(d" /* ah(not k and f)end\nlocal E\nif#w>0 or W and q>0 then\nif X then V(Y(d */
-    ")\251if#w\036\243C\236R(C\355X\251\261\214D\232\214o\263\006\232" /* ))end\nif#w>0 or C then R(C and not X)end\nelseif D then\nif o~=-2 then\n */
-    "\340\252\341'\202o=1\nak(true\202\211E=h\230N(\253k\230f,U\230f\242" /* a('pexpire',g,'1')\no=1\nak(true)\nend\nE=h and N(not k and f,U and f)\nif  */
-    "E\241true\355k\232\214o\263\006\236o=\267ttl\252\251v={}\nab\010\305\341" /* E==true and not k then\nif o~=-2 then o=a('pttl',g)end\nv={}\nab(f,d,'1 */
-    "\201d\234y\202V(Y(d)\202R(\202v,w={},{}\nah(\202if#w\036\236R(\251\261\214E\241" /* ',d..y)\nV(Y(d))\nR()\nv,w={},{}\nah()\nif#w>0 then R()end\nelseif E== */
-    "'giv\200'\232o=\267ttl\252\202\261\266C\230n\263\316\236\011\224" /* 'given' then\no=a('pttl',g)\nelse\nif C and n~='0' then a('hset',c,'re */
-    "\354d\201s\251\214o\263\006\236\206\276\252\251\211\277k\232\214D\230" /* leased',s)end\nif o~=-2 then a('del',g)end\nend\nend\nif k then\nif D and  */
-    "q\2410\225(\253h\243F(0)\241f\005)t\215 \356\240\233limit'\251\326(C\243" /* q==0 and(not h or F(0)==false)then a('hdel',c,'limit')end\nreturn{(C or  */
-    "m\263\317\230s\241m)\223 1\243\312\013\n\277X\236\326\302t\275\351b\001(X),\327" /* m~='' and s==m)and 1 or 0,0,e}\nend\nif X then return{1,tonumber(X),e} */
-    "\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356\240\233w\015'\202" /* end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel',c,'woken')\n */
-    "\300k=o\266Z\036\230q>=Z\232\220q=\337h.hu\350\nf\231i,S \374 pa" /* end\nlocal k=o\nif Z>0 and q>=Z then\nlocal q=math.huge\nfor i,S in pa */
-    "irs(B)do\266S\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277G\241\316\236" /* irs(B)do\nif S>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif G=='0' then  */
-    "\326\312k,\327\300w=a\212\223 F(af)\241f\245\342\253H \226(t[4]\231\317)" /* return{0,k,e}end\nlocal w=af and F(af)==f\nlocal i=not H or(t[4]or '') */
-    "\3578)\263r\3578\242i\232\220q=H\225(\303pos\272\274\233MAXLEN\201" /* :sub(1,8)~=r:sub(1,8)\nif i then\nlocal q=H and(a('lpos',j,f,'MAXLEN', */
-    "\021)\226(\020,\021)\223 \021)\242q\232\220v=e+(q\336)*z\nif" /* 1000)or(a('lindex',j,1000)and 1000))\nif q then\nlocal v=e+(q+1)*z\nif */
-    "\207\275\351b\001(H)<v\236\322add\301,v\274\251\261\n\322add\301\233XX\2010\274\244" /*  tonumber(H)<v then a('zadd',l,v,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal  */
-    "p=\206rp\022h\272\274\202\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272" /* p=a('rpush',j,f)\na('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j */
-    "\3412096\222\222\254\202\340\301\3412096\222\222\254\202\211V(e+G\202\311\273\274" /* ,'1209600000')\na('pexpire',l,'1209600000')\nend\nV(e+G)\na('hset',c,f */
-    ",A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\3630\251\214w\236" /* ,A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u(0)end\nif w then  */
-    "k=G/25 \261\214h\230h\263f\236k=-1 \211\326\312k,\327\n" /* k=G/25 elseif h and h~=f then k=-1 end\nreturn{0,k,e}\n */
+    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243X\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or X or C\nif D then  */
+    "ah(\253k\230f\251\220J=k\230D\230q\2410\225(\253h\243F(0)\241f\005\244" /* ah(not k and f)end\nlocal J=k and D and q==0 and(not h or F(0)==false)\nlocal  */
+    "E\nif#w\036\243X\230q\036\232\214Y\236W(V(d)\251if#w\036\243C\236R(" /* E\nif#w>0 or X and q>0 then\nif Y then W(V(d))end\nif#w>0 or C then R( */
+    "C\355Y\251\261\214D\232\214o\263\006\232\340\252\341'\202o=1" /* C and not Y)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1')\no=1 */
+    "\nak(true\202\211E=h\230N(\253k\230f,U\230f\242E\241true\355k\232" /* \nak(true)\nend\nE=h and N(not k and f,U and f)\nif E==true and not k then\n */
+    "\214o\263\006\236o=\267ttl\252\251v={}\nab\010\305\341\201d\234y\202W(V(d)\202R(\202" /* if o~=-2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nW(V(d))\nR()\n */
+    "v,w={},{}\nah(\202if#w\036\236R(\251\261\214E\241'giv\200'\232o=\267ttl" /* v,w={},{}\nah()\nif#w>0 then R()end\nelseif E=='given' then\no=a('pttl */
+    "\252\202\261\266C\230n\263\316\236\011\224\354d\201s\251\214o\263\006" /* ',g)\nelse\nif C and n~='0' then a('hset',c,'released',s)end\nif o~=-2 */
+    "\236\206\276\252\251\211\277k\232\214J\236\356\240\233limit'" /*  then a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit' */
+    "\251\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236\326" /* )end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then return{ */
+    "\302t\275\351b\001(Y),\327\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356" /* 1,tonumber(Y),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
+    "\240\233w\015'\202\300k=o\266Z\036\230q>=Z\232\220q=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal k=o\nif Z>0 and q>=Z then\nlocal q=math.huge\n */
+    "f\231i,S \374 pairs(B)do\266S\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277" /* for i,S in pairs(B)do\nif S>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif  */
+    "G\241\316\236\326\312k,\327\300w=a\212\223 F(af)\241f\245\342\253H \226" /* G=='0' then return{0,k,e}end\nlocal w=af and F(af)==f\nlocal i=not H or */
+    "(t[4]\231\317)\3578)\263r\3578\242i\232\220q=H\225(\303pos\272\274" /* (t[4]or ''):sub(1,8)~=r:sub(1,8)\nif i then\nlocal q=H and(a('lpos',j,f */
+    "\233MAXLEN\201\021)\226(\020,\021)\223 \021)\242q\232\220v=e+(" /* ,'MAXLEN',1000)or(a('lindex',j,1000)and 1000))\nif q then\nlocal v=e+( */
+    "q\336)*z\nif\207\275\351b\001(H)<v\236\322add\301,v\274\251\261\n\322add\301\233XX" /* q+1)*z\nif tonumber(H)<v then a('zadd',l,v,f)end\nelse\na('zadd',l,'XX */
+    "\2010\274\244p=\206rp\022h\272\274\202\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211" /* ',0,f)\nlocal p=a('rpush',j,f)\na('zadd',l,e+math.max(o,0)+p*z,f)\nend\n */
+    "\340\272\3412096\222\222\254\202\340\301\3412096\222\222\254\202\211W(V(2*G" /* a('pexpire',j,'1209600000')\na('pexpire',l,'1209600000')\nend\nW(V(2*G */
+    ")\202\311\273\274,A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\363" /* ))\na('hset',c,f,A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u( */
+    "0\251\214w\236k=G/25 \261\214h\230h\263f\236k=-1 \211\326\312k,\327" /* 0)end\nif w then k=G/25 elseif h and h~=f then k=-1 end\nreturn{0,k,e} */
+    "\n" /* \n */
     ;
 
 static const uint8_t downgrade[] =
-    "\214\253aa\230E>e\225\207\275\351b\001(Q)>t\275\351b\001(m)t\215\245\342Y(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=Y(d)\nif i> */
+    "\214\253aa\230E>e\225\207\275\351b\001(Q)>t\275\351b\001(m)t\215\245\342V(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=V(d)\nif i> */
     "=E\236O=d\234y \261 \342E \277H\236x\010\251aj(\202ag\010,Q,i,ae,O\202" /* =E then O=d..y else i=E end\nif H then x(f)end\naj()\nag(f,Q,i,ae,O)\n */
-    "V(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(Q),\327\n\300" /* V(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
-    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355W\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not W and(n==m or a('hget',c,' */
+    "W(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(Q),\327\n\300" /* W(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
+    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355X\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not X and(n==m or a('hget',c,' */
     "hold\001')\241f\202k=k\230\375t\252,i\242\253k\236\326-\302\013\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
-    "ai\236\330ai \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202V(Y(d" /* ai then return ai end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nV(Y(d */
+    "ai\236\330ai \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202W(V(d" /* ai then return ai end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nW(V(d */
     ")\202R(\202\356\252,i\202w,v={},{}\nah(\202if#w\036\236R(\251\326\302" /* ))\nR()\na('hdel',g,i)\nw,v={},{}\nah()\nif#w>0 then R()end\nreturn{1, */
-    "t\275\351b\001(X),\327\n" /* tonumber(X),e}\n */
+    "t\275\351b\001(Y),\327\n" /* tonumber(Y),e}\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -414,13 +415,13 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4323, "530aad69d0bb0da7cb033cfae626ace8fc21130d"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3924, "b579612ff9fb569f1bb4ce1eb7badc95c2bd2f9a"};
+    {common, break_before, hand_over, break_after}, 3934, "5ea443e25bdcd02486735ae23080b8878b6d8000"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8229, "294ae598b4ce3773f9ea11e544760e56fc5a8de0"};
+    {common, hand_over, share, shared}, 8249, "854bdb0c5dadaec1b9b36e92f7e28aace2e77518"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6555, "006dba6f6b8b32529240b90a8af2a70e24e6d3c2"};
+    {common, hand_over, share, downgrade}, 6555, "5d88362f74738dd058bd97590909266078344564"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1654, "ac79af3c6c051137ccbdce1bd68d6660d9bae6e0"};

@@ -72,5 +72,5 @@ if head and (named[1] or not hold[1]) then
 end
 -- Not `released`: the holder's own release is to find that the hold is lost.
 if named[1] and not given then call('del', lock) end
-if hold[3] and not head then call('hdel', meta, 'limit') end -- nobody shares any more, nor waits to
+if hold[3] and not head and not given then call('hdel', meta, 'limit') end -- nobody shares any more, nor waited to
 return {named[1] and 1 or 0, 0, now}

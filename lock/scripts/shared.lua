@@ -57,6 +57,8 @@ if ending and token == '' and (score or not held_before) then forget(id) end
 
 local open = ttl == -2 or shared or held_before -- else somebody has it alone
 if open then let_in(not ending and id) end
+-- The limit ends with the last who names it. If more wait, it ends by its time.
+local unlimited = ending and open and held == 0 and (not head or next_sharer(0) == false)
 local given
 
 if #entered > 0 or shared and held > 0 then
@@ -88,8 +90,7 @@ elseif open then
 end
 
 if ending then
-  -- The limit ends with the last who names it. If more wait, it ends by its time.
-  if open and held == 0 and (not head or next_sharer(0) == false) then call('hdel', meta, 'limit') end
+  if unlimited then call('hdel', meta, 'limit') end
   return {(held_before or token ~= '' and released == token) and 1 or 0, 0, now}
 end
 if mine then return {1, tonumber(mine), now} end
@@ -128,7 +129,7 @@ if old then
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')
 end
-name_limit(now + mode)
+name_limit(end_of(2 * mode)) -- a claim begins within its waiter timeout, and lasts for another one
 call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' S' .. ARGV[2])
 if old then prolong(0) end
 if near then wait = mode / 25 elseif head and head ~= id then wait = -1 end

@@ -244,7 +244,7 @@ local function share()
     return new
   end
   holder = 'others'
-  if patience ~= '0' then name_limit(now + patience) end
+  if patience ~= '0' then name_limit(now + patience * 33 / 16) end
   local waits = acquire()
   if patience ~= '0' then
     call('hset', notes, id, clock[1] .. ' ' .. clock[2] .. ' ' .. patience .. ' S' .. limit)

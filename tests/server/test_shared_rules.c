@@ -301,6 +301,49 @@ static void test_limit_ends(void)
   end_rules();
 }
 
+static int64_t limit_until(void)
+{
+  char *end;
+  (void)strtoll(raw_text(&redis, "HGET " NOTES " limit"), &end, 10);
+  return strtoll(end, NULL, 10);
+}
+
+/* It lasts until the claim ends that a waiter may be given at its next to last moment. */
+static void test_limit_outlasts_claims(void)
+{
+  begin_rules();
+  int64_t only = enter("a:1", 1, "100");
+  wait_as("b:1", 1);
+  CHECK(raw_run(&redis, "DEL rules")); /* as if the lease had ended, and nobody had noticed */
+  CHECK_EQUAL(ask_with("a:1", 1, "0 0", only), 0);
+  CHECK(holds("b:1") && field_of("b:1").ends <= limit_until());
+  CHECK(limit_until() >= server_now + 5000);
+  end_rules();
+}
+
+/* One that is handed the lock alone, by the last who leaves, has named the limit as well. */
+static void test_limit_of_a_claim(void)
+{
+  char since[64];
+  begin_rules();
+  int64_t only = enter("a:1", 1, "30000+");
+  line_up_peer("peer:1");
+  wait_as("b:1", 1);
+  (void)snprintf(since, sizeof since, "9000000000000 %" PRId64, server_now - 5000);
+  set_note("suspect:peer:1", since);
+  CHECK_EQUAL(ask_with("a:1", 1, "0 0", only), 1);
+  CHECK(holds("b:1") && !field_of("b:1").shared && waiters() == 0);
+  CHECK_EQUAL(ask("c:1", 2, "5000 30000+"), 2);
+  int64_t claim = strtoll(raw_text(&redis, "HGET " NOTES " token"), NULL, 10);
+  CHECK_EQUAL(ask_with("b:1", 1, "-1 30000+", claim), 1);
+  wait_as("d:1", 1);
+  CHECK_EQUAL(break_hold("*", 0), 1);
+  CHECK(holds("d:1") && !field_of("d:1").shared && waiters() == 0);
+  CHECK(limit_until() >= server_now + ttl());
+  CHECK_EQUAL(ask("c:1", 2, "5000 30000+"), 2);
+  end_rules();
+}
+
 /* Leases */
 
 /* Rounded up, to few ends, and by a sixteenth at most. */
@@ -678,6 +721,8 @@ const struct check_test check_tests[] = {
     {"shared rules: a waiter at the limit", test_waiter_at_the_limit},
     {"shared rules: another limit", test_other_limit},
     {"shared rules: a limit ends", test_limit_ends},
+    {"shared rules: a limit outlasts claims", test_limit_outlasts_claims},
+    {"shared rules: the limit of a claim", test_limit_of_a_claim},
     {"shared rules: ends of leases", test_ends},
     {"shared rules: the TTL", test_ttl},
     {"shared rules: a confirmation", test_confirmation},
