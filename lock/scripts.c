@@ -383,17 +383,17 @@ static const uint8_t shared[] =
     "\236\206\276\252\251\211\277k\232\214J\236\356\240\233limit'" /*  then a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit' */
     "\251\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236\326" /* )end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then return{ */
     "\302t\275\351b\001(Y),\327\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356" /* 1,tonumber(Y),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
-    "\240\233w\015'\202\300k=o\266Z\036\230q>=Z\232\220q=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal k=o\nif Z>0 and q>=Z then\nlocal q=math.huge\n */
-    "f\231i,S \374 pairs(B)do\266S\036\236q=\337h.m\374(q,i\251\211k=q-e\n\277" /* for i,S in pairs(B)do\nif S>0 then q=math.min(q,i)end\nend\nk=q-e\nend\nif  */
-    "G\241\316\236\326\312k,\327\300w=a\212\223 F(af)\241f\245\342\253H \226" /* G=='0' then return{0,k,e}end\nlocal w=af and F(af)==f\nlocal i=not H or */
-    "(t[4]\231\317)\3578)\263r\3578\242i\232\220q=H\225(\303pos\272\274" /* (t[4]or ''):sub(1,8)~=r:sub(1,8)\nif i then\nlocal q=H and(a('lpos',j,f */
-    "\233MAXLEN\201\021)\226(\020,\021)\223 \021)\242q\232\220v=e+(" /* ,'MAXLEN',1000)or(a('lindex',j,1000)and 1000))\nif q then\nlocal v=e+( */
-    "q\336)*z\nif\207\275\351b\001(H)<v\236\322add\301,v\274\251\261\n\322add\301\233XX" /* q+1)*z\nif tonumber(H)<v then a('zadd',l,v,f)end\nelse\na('zadd',l,'XX */
-    "\2010\274\244p=\206rp\022h\272\274\202\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211" /* ',0,f)\nlocal p=a('rpush',j,f)\na('zadd',l,e+math.max(o,0)+p*z,f)\nend\n */
-    "\340\272\3412096\222\222\254\202\340\301\3412096\222\222\254\202\211W(V(2*G" /* a('pexpire',j,'1209600000')\na('pexpire',l,'1209600000')\nend\nW(V(2*G */
-    ")\202\311\273\274,A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\363" /* ))\na('hset',c,f,A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u( */
-    "0\251\214w\236k=G/25 \261\214h\230h\263f\236k=-1 \211\326\312k,\327" /* 0)end\nif w then k=G/25 elseif h and h~=f then k=-1 end\nreturn{0,k,e} */
-    "\n" /* \n */
+    "\240\233w\015'\202\300v=o\266Z\036\230q>=Z\232\220k=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal v=o\nif Z>0 and q>=Z then\nlocal k=math.huge\n */
+    "f\231i,S \374 pairs(B)do\266S\036\236k=\337h.m\374(k,i\251\211v=k-e\n\277" /* for i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif  */
+    "G\241\316\236\326\312v,\327\300k=a\212\223 F(af\244w=a\212\223(k\241" /* G=='0' then return{0,v,e}end\nlocal k=af and F(af)\nlocal w=af and(k== */
+    "\212\231k\241f\005\355H\244\342\253H \226(t[4]\231\317)\3578)\263r\357" /* f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\242i\232\220k=H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020" /* 8)\nif i then\nlocal k=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
+    ",\021)\223 \021)\242k\232\220q=e+(k\336)*z\nif\207\275\351b\001(H)<q\236" /* ,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then  */
+    "\322add\301,q\274\251\261\n\322add\301\233XX\2010\274\244p=\206rp\022h\272\274\202" /* a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
+    "\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
+    "\301\3412096\222\222\254\202\211W(V(2*G)\202\311\273\274,A\023]\362A\025\362" /* ',l,'1209600000')\nend\nW(V(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
+    "G\234\324S\270ARGV\025\242i\236\3630\251\214w\236v=G/25 \261\214h\230h\263" /* G..' S'..ARGV[2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~= */
+    "f\236v=-1 \211\326\312v,\327\n" /* f then v=-1 end\nreturn{0,v,e}\n */
     ;
 
 static const uint8_t downgrade[] =
@@ -418,7 +418,7 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3934, "5ea443e25bdcd02486735ae23080b8878b6d8000"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8249, "854bdb0c5dadaec1b9b36e92f7e28aace2e77518"};
+    {common, hand_over, share, shared}, 8289, "bcd2a57efc198769c75162854377122cd4827a96"};
 
 const struct fairlock_script fairlock_downgrade_script = {
     {common, hand_over, share, downgrade}, 6555, "5d88362f74738dd058bd97590909266078344564"};

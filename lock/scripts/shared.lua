@@ -112,7 +112,8 @@ if mode == '0' then return {0, wait, now} end
 
 -- When one that wants the lock alone leaves, a script that knows no shares tells nobody behind it. So
 -- the first of those asks often: each 200 ms with a waiter timeout of 5 s, and seldom on a slow network.
-local near = stopped and next_sharer(stopped) == id
+local first = stopped and next_sharer(stopped)
+local near = stopped and (first == id or first == false and not score) -- or queues now, behind them
 
 -- As in lock.lua.
 local old = not score or (notes[4] or ''):sub(1, 8) ~= micros:sub(1, 8)

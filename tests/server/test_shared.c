@@ -21,17 +21,24 @@ static struct fairlock *sharer(int i)
   return &shared[i].handle;
 }
 
-/* Each member has a client of its own, and a handle of each kind. */
-static void begin_with(uint32_t limit)
+/* Each member has a client of its own, with this waiter timeout, and a handle of each kind. */
+static void begin_patient(uint32_t limit, uint32_t waiter_ms)
 {
   begin();
   for (int i = 0; i < MEMBERS; i++) {
-    client_open(&clients[i], server.port);
+    client_prepare(&clients[i], server.port);
+    clients[i].config.waiter_ms = waiter_ms;
+    client_start(&clients[i]);
     fairlock_share(&clients[i].client, &sharing[i]);
     CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, sizeof name - 1, limit),
                 FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_init(&alone[i], &clients[i].client, name), FAIRLOCK_OK);
   }
+}
+
+static void begin_with(uint32_t limit)
+{
+  begin_patient(limit, 0);
 }
 
 static void end_members(void)
@@ -177,6 +184,33 @@ static void test_writer_gives_up(void)
   await_hold(sharer(3));
   for (int i = 0; i < 4; i++)
     if (i != 1) CHECK_EQUAL(fairlock_release(sharer(i)), FAIRLOCK_OK);
+  end_members();
+}
+
+/*
+ * They learn it long before their next heartbeat, which with this timeout comes after 16 s; and so
+ * they do where they have only just queued, and where several have given up.
+ */
+static void test_writers_give_up(void)
+{
+  begin_patient(0, 40000);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  queue(1, &alone[1]);
+  queue(2, &alone[2]);
+  queue(3, sharer(3));
+  queue(4, sharer(4));
+  int64_t began = now_ms();
+  for (int i = 1; i <= 2; i++) {
+    CHECK_EQUAL(fairlock_cancel(&alone[i]), FAIRLOCK_OK);
+    CHECK_EQUAL(await_result(&clients[i], &alone[i]), FAIRLOCK_CANCELLED);
+    if (i == 1) CHECK(!holds(sharer(3)));
+  }
+  await_hold(sharer(3));
+  await_hold(sharer(4));
+  CHECK(now_ms() - began < 15000); /* 1.6 s each */
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(3)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(4)), FAIRLOCK_OK);
   end_members();
 }
 
@@ -404,6 +438,7 @@ const struct check_test check_tests[] = {
     {"shared: another limit", test_other_limit},
     {"shared: first come, first served", test_order},
     {"shared: one that wants it alone gives up", test_writer_gives_up},
+    {"shared: two that want it alone give up", test_writers_give_up},
     {"shared: a lease ends", test_crash},
     {"shared: the score of a place", test_score},
     {"shared: when the first in line looks again", test_first_in_line},
