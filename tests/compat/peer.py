@@ -1215,12 +1215,15 @@ def share_not_beside_alone(stage):
 
 @check
 def share_note(stage):
-    """The note of who waits to share has S and its limit as the fourth word."""
+    """The note of who waits to share has S and its limit as the fourth word; it names that for twice as long."""
     stage.others_hold()
     program = stage.sharer()
     stage.waits_to_share(program)
     words = stage.note(program.id).split()
     require(words[3:4] == ["S2"], "the note is %s" % words)
+    named, ends = stage.note("limit").split()
+    heard = int(words[0]) * 1000 + int(words[1]) // 1000
+    require(named == "2" and int(ends) >= heard + 2 * int(words[2]), "limit is %s %s" % (named, ends))
 
 
 @check
