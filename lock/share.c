@@ -35,7 +35,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
 /* Others share the lock with another limit. The caller is told this as an error of the server. */
 static void on_other_limit(struct fairlock_engine *engine, const struct fairlock_shared *shared)
 {
-  char text[64] = "LIMIT of those who share: ";
+  char text[80] = "LIMIT of those who share: ";
   size_t size = strlen(text);
   size += resp_format_number(text + size, engine->values[1]);
   memcpy(text + size, ", not ", 6);

@@ -1,0 +1,91 @@
+/*
+ * An inspection: one element of the reply, behind any others, whatever numbers they have named. No
+ * number is stored outside of `values`, no byte outside of the element's text is read, nothing is
+ * reported once an element was of a wrong kind, and who is reported as a holder has a place among as
+ * many as were announced. At the end, only a reply with as many elements as it has announced is whole.
+ *
+ * Assumed: an event as the decoder makes them; a reply of fewer elements than the decoder counts to.
+ */
+#include "proof.h"
+
+#include "lock/inspect.c"
+
+#include "event.h"
+
+#define TEXT_SIZE     4
+#define IMPLIES(a, b) (!(a) || (b))
+#define LARGEST_TOTAL ((int64_t)LARGEST)
+
+static struct fairlock_engine E;
+static const struct resp_event *E_event;
+static bool reported, failed;
+
+static void on_report(const struct fairlock_report *report, void *context)
+{
+  CHECK(context == &E && !E.malformed && !reported);
+  reported = true;
+  CHECK(report->id == NULL || __CPROVER_r_ok(report->id, report->id_size));
+  CHECK(E_event->cut ? report->id_size <= 1 : report->id_size <= E_event->size);
+  CHECK(report->place > 0 || report->holder < holders_of(&E));
+  CHECK(report->place > 0 || (report->waiters == waiters_of(&E) && report->id_size == 0) ||
+        report->holders == holders_of(&E));
+  CHECK(report->place == 0 || report->holders == 0);
+  REACHED(report->place == 0 && report->holder > 0);
+  REACHED(report->place > 1 && holders_of(&E) > 1);
+  REACHED(report->place == 0 && report->id == NULL);
+}
+
+void fairlock_reply_note_number(struct fairlock_engine *engine, const struct resp_event *event,
+                                uint32_t index)
+{
+  (void)event;
+  CHECK(engine == &E && index < VALUES);
+  int64_t value = nondet_int64();
+  ASSUME(value >= -2 && value <= LARGEST_TOTAL);
+  if (nondet_bool()) E.values[index] = value;
+  else E.malformed = true;
+  REACHED(index == TOTAL);
+  REACHED(index == KIND);
+}
+
+void fairlock_engine_fail(struct fairlock_engine *engine, int status)
+{
+  CHECK(engine == &E && status == FAIRLOCK_PROTOCOL);
+  failed = true;
+}
+
+static void element(void)
+{
+  struct resp_event event;
+  ASSUME(event.depth == 1 && event.size <= TEXT_SIZE);
+  ASSUME(event.size == 0 || has_text(event.type));
+  event.data = any_bytes(event.size);
+  E_event = &event;
+  bool malformed = E.malformed;
+  take_report(&E, &event);
+  CHECK(IMPLIES(malformed, !reported && E.malformed));
+}
+
+/* The whole count has no overflow: 5 * 2^32 and 3 * 2^32 at most. */
+static void end(void)
+{
+  uint64_t announced = (uint64_t)E.values[TOTAL];
+  int status = end_report(&E);
+  CHECK((status == FAIRLOCK_OK) != failed);
+  CHECK(failed || (!E.malformed && E.value_type == RESP_ARRAY && announced >> 32 > 0));
+  CHECK(failed || E.element == 1 + 5 * (announced >> 32) + 3 * (uint64_t)(uint32_t)announced);
+  REACHED(failed);
+  REACHED(!failed && announced >> 32 > 1 && (uint32_t)announced > 1);
+}
+
+void harness(void)
+{
+  struct fairlock_engine any;
+  E = any;
+  for (unsigned i = 0; i < VALUES; i++)
+    ASSUME(E.values[i] >= -2 && E.values[i] <= LARGEST_TOTAL);
+  ASSUME(E.element <= RESP_MAX_LENGTH);
+  E.report = on_report;
+  E.report_context = &E;
+  CALL();
+}
