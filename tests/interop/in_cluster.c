@@ -70,10 +70,20 @@ static bool listens_in_cluster(struct raw *raw, const char *lock, int waiter)
   return false;
 }
 
+/* Ours share, one at a time, so that the order is the same. */
+static bool shares;
+
+static void let_share(struct driver *its, const char *party, const char *lock)
+{
+  if (shares && its->kind == OURS)
+    CHECK_EQUAL(field(tell(its, "%s %s share 1", party, lock), 0), 1);
+}
+
 static bool gather(struct raw *raw, const char *lock)
 {
   for (int i = 0; i < WAITERS; i++) {
     char party[2] = {(char)('0' + i), 0};
+    let_share(driver_of(i), party, lock);
     say(driver_of(i), "%s %s lock", party, lock);
     if (CHECK(queue_reaches(raw, lock, i + 1)) && CHECK(listens_in_cluster(raw, lock, i))) continue;
     const char *answer = hear(driver_of(i), party, 100);
@@ -166,6 +176,7 @@ static void one_queue(enum kind holder)
     while (owner_of(lock) != node);
     struct raw *raw = node_raw(&rig.node[node]);
     struct driver *first = driver[holder][0];
+    let_share(first, "first", lock);
     const char *answer = tell(first, "first %s lock", lock);
     if (!CHECK(field(answer, 0) > 0)) {
       printf("# holder: %s\n", answer);
@@ -188,8 +199,25 @@ static void test_after_us(void)
   one_queue(OURS);
 }
 
-const struct check_test check_tests[] = {
-    {"after_redisson", test_after_redisson}, {"after_us", test_after_us}, {NULL, NULL}};
+static void test_shares_after_redisson(void)
+{
+  shares = true;
+  one_queue(JAVA);
+  shares = false;
+}
+
+static void test_shares_after_us(void)
+{
+  shares = true;
+  one_queue(OURS);
+  shares = false;
+}
+
+const struct check_test check_tests[] = {{"shares_after_redisson", test_shares_after_redisson},
+                                         {"shares_after_us", test_shares_after_us},
+                                         {"after_redisson", test_after_redisson},
+                                         {"after_us", test_after_us},
+                                         {NULL, NULL}};
 
 static bool is_before_shard_channels(const char *version)
 {
