@@ -320,43 +320,43 @@ static const uint8_t share[] =
     "\362i\362p\362O\n\300\370aj(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function aj()\nif B[E]then\nB[E]= */
     "B[E]-1\nq=q-1\373\300\370V(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function V(k)\nlocal am,F=math.frexp(k)\nlocal  */
     "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
-    "ab(P\332,p,O,C,F\244J\377\275\351b\001(n\0020\nn=J>\377\275\351b\001(r)\223 J<2^53\225" /* ab(P,k,p,O,C,F)\nlocal J=tonumber(n)or 0\nn=J>=tonumber(r)and J<2^53 and */
-    "\203%.0f'):f\226\337(J\336\002r\266P\241f\236Y=n \211ag(P,n,V(k),p,O\202w[#w" /* ('%.0f'):format(J+1)or r\nif P==f then Y=n end\nag(P,n,V(k),p,O)\nw[#w */
-    "\336]={P,C,F,n\362e\362k}\n\300\370ah(J\244p,ac=0" /* +1]={P,C,F,n..' '..e..' '..k}\nend\nlocal function ah(J)\nlocal p,ac=0 */
+    "ab(P\332,p,O,C,J\244F\377\275\351b\001(n\0020\nn=F>\377\275\351b\001(r)\223 F<2^53\225" /* ab(P,k,p,O,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and */
+    "\203%.0f'):f\226\337(F\336\002r\266P\241f\236Y=n \211ag(P,n,V(k),p,O\202w[#w" /* ('%.0f'):format(F+1)or r\nif P==f then Y=n end\nag(P,n,V(k),p,O)\nw[#w */
+    "\336]={P,C,J,n\362e\362k}\n\300\370ah(F\244p,ac=0" /* +1]={P,C,J,n..' '..e..' '..k}\nend\nlocal function ah(F)\nlocal p,ac=0 */
     "\274\005\nwhi\334#w<W do\245k=h\266p\036\236k=\020,p\251\214" /* ,false\nwhile#w<W do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
-    "J\225(\253k\243k\241J)t\215\266ac\243Z\036\230q>=Z\236\330\211ab(J\305" /* J and(not k or k==J)then\nif ac or Z>0 and q>=Z then return end\nab(J,d */
-    "\341\201d\234y\202J=nil\np\003\336\352\214\253k\232\260\352\245F='\345" /* ,'1',d..y)\nJ=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal F='redis */
-    "s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201F)\025" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',F)[2] */
-    "\036\230'p\250l\313h'\266\253C\232\220J=\030p\250\265\031shardn\351" /* >0 and 'publish'\nif not C then\nlocal J=redis.pcall('pubsub','shardnum */
-    "\265\201F)\025\nC=J\230J\036\230'sp\250l\313h'\n\300ad=k\241K\225\207[4]\231" /* sub',F)[2]\nC=J and J>0 and 'spublish'\nend\nlocal ad=k==K and t[4]or  */
-    "\375\273\332\244ai,ak,J=(ad\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal ai,ak,J=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
+    "F\225(\253k\243k\241F)t\215\266ac\243Z\036\230q>=Z\236\330\211ab(F\305" /* F and(not k or k==F)then\nif ac or Z>0 and q>=Z then return end\nab(F,d */
+    "\341\201d\234y\202F=nil\np\003\336\352\214\253k\232\260\352\245J='\345" /* ,'1',d..y)\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redis */
+    "s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201J)\025" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2] */
+    "\036\230'p\250l\313h'\266\253C\232\220F=\030p\250\265\031shardn\351" /* >0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnum */
+    "\265\201J)\025\nC=F\230F\036\230'sp\250l\313h'\n\300ad=k\241K\225\207[4]\231" /* sub',J)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ad=k==K and t[4]or  */
+    "\375\273\332\244ai,ak,F=(ad\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal ai,ak,F=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
     "\264\264?\264?)%f[ %z]'\244W\377\275\351b\001((ad\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal W=tonumber((ad or ''):match('^%d+ %d+ %d+ S( */
-    "\264\315%f[ %z]')\242J\230ai*\021+ak/\021+J<=\007x(k\202\261\214C\225" /* %d+)%f[ %z]'))\nif J and ai*1000+ak/1000+J<=e then\nx(k)\nelseif C and */
-    "(ac\243\253W\243W\036\230q>=W)t\215\266\253W\236af\003 \277\253J\236" /* (ac or not W or W>0 and q>=W)then\nif not W then af=p end\nif not J then  */
-    "T={k,C,F}\211\260\352\214C\232\214R((\375t\252\332\002\317):\337\376\203" /* T={k,C,F}end\nreturn\nelseif C then\nif R((a('hget',g,k)or ''):match(' */
-    "^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,J\2330\201J,C,F\202p\003\336\373\261\214" /* ^%d+ (%d+) '))then\nx(k)\nelse\nab(k,J,'0',J,C,F)\np=p+1\nend\nelseif  */
-    "J\232p\003\336\352\214q\2410\232\260\352\245J,ad=\322sco\224\301" /* J then\np=p+1\nelseif q==0 then\nreturn\nelse\nlocal J,ad=a('zscore',l */
+    "\264\315%f[ %z]')\242F\230ai*\021+ak/\021+F<=\007x(k\202\261\214C\225" /* %d+)%f[ %z]'))\nif F and ai*1000+ak/1000+F<=e then\nx(k)\nelseif C and */
+    "(ac\243\253W\243W\036\230q>=W)t\215\266\253W\236af\003 \277\253F\236" /* (ac or not W or W>0 and q>=W)then\nif not W then af=p end\nif not F then  */
+    "T={k,C,J}\211\260\352\214C\232\214R((\375t\252\332\002\317):\337\376\203" /* T={k,C,J}end\nreturn\nelseif C then\nif R((a('hget',g,k)or ''):match(' */
+    "^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,F\2330\201F,C,J\202p\003\336\373\261\214" /* ^%d+ (%d+) '))then\nx(k)\nelse\nab(k,F,'0',F,C,J)\np=p+1\nend\nelseif  */
+    "F\232p\003\336\352\214q\2410\232\260\352\245F,ad=\322sco\224\301" /* F then\np=p+1\nelseif q==0 then\nreturn\nelse\nlocal F,ad=a('zscore',l */
     "\332\002'0\031s\022pe\314:\270k\245ai,W=(\375\273,ad\002\317):\337\376\203(%S\347" /* ,k)or '0','suspect:'..k\nlocal ai,W=(a('hget',c,ad)or ''):match('(%S+) ( */
-    "\264\315'\242ai\263J \226\207\275\351b\001(W)>\007\311\273,ad,J\362e\202\3630\202" /* %d+)')\nif ai~=J or tonumber(W)>e then\na('hset',c,ad,J..' '..e)\nu(0)\n */
-    "W=e\n\277W+M<=e \226\207\275\351b\001(J)<=\007x(k\202\261\nac\377rue\np\003\336" /* W=e\nend\nif W+M<=e or tonumber(J)<=e then\nx(k)\nelse\nac=true\np=p+1 */
-    "\373\211\211\211\300J,ac=(\375\333limit'\002\317):\337\376" /* \nend\nend\nend\nend\nend\nlocal J,ac=(a('hget',c,'limit')or ''):match */
-    "\203^(\264\264?\264?\264?) (\264\315$'\244a\342J\230J\263ARGV\025\223 R(ac)\223{2,t\275" /* ('^(%d%d?%d?%d?) (%d+)$')\nlocal ai=J and J~=ARGV[2]and R(ac)and{2,ton */
-    "\351b\001(J),\327\245\370W(i\242J\241ARGV\025t\215 \342\337h.\323x(R(ac\002" /* umber(J),e}\nlocal function W(i)\nif J==ARGV[2]then i=math.max(R(ac)or  */
+    "\264\315'\242ai\263F \226\207\275\351b\001(W)>\007\311\273,ad,F\362e\202\3630\202" /* %d+)')\nif ai~=F or tonumber(W)>e then\na('hset',c,ad,F..' '..e)\nu(0)\n */
+    "W=e\n\277W+M<=e \226\207\275\351b\001(F)<=\007x(k\202\261\nac\377rue\np\003\336" /* W=e\nend\nif W+M<=e or tonumber(F)<=e then\nx(k)\nelse\nac=true\np=p+1 */
+    "\373\211\211\211\300F,ac=(\375\333limit'\002\317):\337\376" /* \nend\nend\nend\nend\nend\nlocal F,ac=(a('hget',c,'limit')or ''):match */
+    "\203^(\264\264?\264?\264?) (\264\315$'\244a\342F\230F\263ARGV\025\223 R(ac)\223{2,t\275" /* ('^(%d%d?%d?%d?) (%d+)$')\nlocal ai=F and F~=ARGV[2]and R(ac)and{2,ton */
+    "\351b\001(F),\327\245\370W(i\242F\241ARGV\025t\215 \342\337h.\323x(R(ac\002" /* umber(F),e}\nlocal function W(i)\nif F==ARGV[2]then i=math.max(R(ac)or  */
     "i,i\251\011limit\201ARGV\025\362i\202\300\370ak(a" /* i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal function ak(a */
-    "c\244D,J=\375t\204l\252),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\376" /* c)\nlocal D,J=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match */
+    "c\244D,F=\375t\204l\252),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\376" /* c)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match */
     "\203^\264+ (\264\346'\244ad=B\230D[i]\263'sha\344'\355R(B\242D[i]\263" /* ('^%d+ (%d+) ')\nlocal ad=B and D[i]~='shared' and not R(B)\nif D[i]~= */
-    "\212\223(ac\243ad)t\215 J[#J\336]=D[i]\211\211f\231\342\302#J,\021 do\n\356\252" /* f and(ac or ad)then J[#J+1]=D[i]end\nend\nfor i=1,#J,1000 do\na('hdel',g */
-    ",\343pack(J,i,\337h.m\374(i+999,#J))\202\211\300\370R(J\244" /* ,unpack(J,i,math.min(i+999,#J)))\nend\nend\nlocal function R(J)\nlocal  */
+    "\212\223(ac\243ad)t\215 F[#F\336]=D[i]\211\211f\231\342\302#F,\021 do\n\356\252" /* f and(ac or ad)then F[#F+1]=D[i]end\nend\nfor i=1,#F,1000 do\na('hdel',g */
+    ",\343pack(F,i,\337h.m\374(i+999,#F))\202\211\300\370R(F\244" /* ,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function R(F)\nlocal  */
     "ac,ad={},0\nf\231i,S \374 pairs(B)do\266S\036\232ac[#ac\336]=i\362S\na" /* ac,ad={},0\nfor i,S in pairs(B)do\nif S>0 then\nac[#ac+1]=i..' '..S\na */
     "d=\337h.\323x(ad,i\202\211\300D=ad-e\245ad=#w\036\230o\263\006\230" /* d=math.max(ad,i)\nend\nend\nlocal D=ad-e\nlocal ad=#w>0 and o~=-2 and  */
     "\237l\200\252)>2*q\3366\nif#w\036\232\011t\015\201n\233hold\001\201w[#w]\023" /* a('hlen',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1 */
-    "]\233\224\354d\201s\233\354\201n\242\204\243D>9999999\236\363D\251\261\214J\230" /* ],'released',s,'lease',n)\nif al or D>9999999 then u(D)end\nelseif J and  */
+    "]\233\224\354d\201s\233\354\201n\242\204\243D>9999999\236\363D\251\261\214F\230" /* ],'released',s,'lease',n)\nif al or D>9999999 then u(D)end\nelseif F and  */
     "n\263\316\232\011\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\377" /* n~='0' then\na('hset',c,'released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=t */
     "ab\334.c\275cat(ac\233 '\242o\263\006\230D>o\236\340\252,D\251\311" /* able.concat(ac,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hse */
-    "t\252,\343pack(v)\242o\241\006\230\030p\310\252,D)\2631\232\206\276" /* t',g,unpack(v))\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del */
-    "\252\202\340\252,D\202\277D<o\236\340\252,D\251\214J\236" /* ',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif J then  */
-    "\356\252\274\251\214ad\236ak(\251f\231am\332 \374 ipairs(w)do\245P" /* a('hdel',g,f)end\nif ad then ak()end\nfor am,k in ipairs(w)do\nlocal P */
-    ",C,F,J=\343pack(k\242h\236x(P\251\214C\236a(C,F,J\251\211I(D\242" /* ,C,F,J=unpack(k)\nif h then x(P)end\nif C then a(C,F,J)end\nend\nI(D)\nif  */
+    "t\252,\343pack(v)\242F\236\356\252,F\251\214o\241\006\230\030" /* t',g,unpack(v))\nif F then a('hdel',g,F)end\nif o==-2 and redis.pcall(' */
+    "p\310\252,D)\2631\232\206\276\252\202\340\252,D\202\277D<o\236" /* pexpire',g,D)~=1 then\na('del',g)\na('pexpire',g,D)\nend\nif D<o then  */
+    "\340\252,D\251\214ad\236ak(\251f\231am\332 \374 ipairs(w)do\245" /* a('pexpire',g,D)end\nif ad then ak()end\nfor am,k in ipairs(w)do\nlocal  */
+    "P,C,J,F=\343pack(k\242h\236x(P\251\214C\236a(C,J,F\251\211I(D\242" /* P,C,J,F=unpack(k)\nif h then x(P)end\nif C then a(C,J,F)end\nend\nI(D)\nif  */
     "T\230T\023]\241h\225(D\336\304<o \226#w\036)t\215 a(T\025,T[3]\233\254\251o=D\373" /* T and T[1]==h and(D+1000<o or#w>0)then a(T[2],T[3],'0')end\no=D\nend\n */
     ;
 
@@ -375,25 +375,25 @@ static const uint8_t shared[] =
     "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243X\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or X or C\nif D then  */
     "ah(\253k\230f\251\220J=k\230D\230q\2410\225(\253h\243F(0)\241f\005\244" /* ah(not k and f)end\nlocal J=k and D and q==0 and(not h or F(0)==false)\nlocal  */
     "E\nif#w\036\243X\230q\036\232\214Y\236W(V(d)\251if#w\036\243C\236R(" /* E\nif#w>0 or X and q>0 then\nif Y then W(V(d))end\nif#w>0 or C then R( */
-    "C\355Y\251\261\214D\232\214o\263\006\232\340\252\341'\202o=1" /* C and not Y)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1')\no=1 */
-    "\nak(true\202\211E=h\230N(\253k\230f,U\230f\242E\241true\355k\232" /* \nak(true)\nend\nE=h and N(not k and f,U and f)\nif E==true and not k then\n */
-    "\214o\263\006\236o=\267ttl\252\251v={}\nab\010\305\341\201d\234y\202W(V(d)\202R(\202" /* if o~=-2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nW(V(d))\nR()\n */
-    "v,w={},{}\nah(\202if#w\036\236R(\251\261\214E\241'giv\200'\232o=\267ttl" /* v,w={},{}\nah()\nif#w>0 then R()end\nelseif E=='given' then\no=a('pttl */
-    "\252\202\261\266C\230n\263\316\236\011\224\354d\201s\251\214o\263\006" /* ',g)\nelse\nif C and n~='0' then a('hset',c,'released',s)end\nif o~=-2 */
-    "\236\206\276\252\251\211\277k\232\214J\236\356\240\233limit'" /*  then a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit' */
-    "\251\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236\326" /* )end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then return{ */
-    "\302t\275\351b\001(Y),\327\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356" /* 1,tonumber(Y),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
-    "\240\233w\015'\202\300v=o\266Z\036\230q>=Z\232\220k=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal v=o\nif Z>0 and q>=Z then\nlocal k=math.huge\n */
-    "f\231i,S \374 pairs(B)do\266S\036\236k=\337h.m\374(k,i\251\211v=k-e\n\277" /* for i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif  */
-    "G\241\316\236\326\312v,\327\300k=a\212\223 F(af\244w=a\212\223(k\241" /* G=='0' then return{0,v,e}end\nlocal k=af and F(af)\nlocal w=af and(k== */
-    "\212\231k\241f\005\355H\244\342\253H \226(t[4]\231\317)\3578)\263r\357" /* f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\242i\232\220k=H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020" /* 8)\nif i then\nlocal k=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
-    ",\021)\223 \021)\242k\232\220q=e+(k\336)*z\nif\207\275\351b\001(H)<q\236" /* ,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then  */
-    "\322add\301,q\274\251\261\n\322add\301\233XX\2010\274\244p=\206rp\022h\272\274\202" /* a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
-    "\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
-    "\301\3412096\222\222\254\202\211W(V(2*G)\202\311\273\274,A\023]\362A\025\362" /* ',l,'1209600000')\nend\nW(V(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
-    "G\234\324S\270ARGV\025\242i\236\3630\251\214w\236v=G/25 \261\214h\230h\263" /* G..' S'..ARGV[2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~= */
-    "f\236v=-1 \211\326\312v,\327\n" /* f then v=-1 end\nreturn{0,v,e}\n */
+    "C\355Y\230f\251\261\214D\232\214o\263\006\232\340\252\341'" /* C and not Y and f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1' */
+    "\202o=1\nak(true\202\211E=h\230N(\253k\230f,U\230f\242E\241true\355" /* )\no=1\nak(true)\nend\nE=h and N(not k and f,U and f)\nif E==true and not  */
+    "k\232\214o\263\006\236o=\267ttl\252\251v={}\nab\010\305\341\201d\234y\202W(V(d)" /* k then\nif o~=-2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nW(V(d) */
+    "\202R(\202v,w={},{}\nah(\202if#w\036\236R(\251\261\214E\241'giv\200'\232o" /* )\nR()\nv,w={},{}\nah()\nif#w>0 then R()end\nelseif E=='given' then\no */
+    "=\267ttl\252\202\261\266C\230n\263\316\236\011\224\354d\201s\251" /* =a('pttl',g)\nelse\nif C and n~='0' then a('hset',c,'released',s)end\n */
+    "\214o\263\006\236\206\276\252\251\211\277k\232\214J\236\356\240" /* if o~=-2 then a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c */
+    "\233limit'\251\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236" /* ,'limit')end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then  */
+    "\326\302t\275\351b\001(Y),\327\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274" /* return{1,tonumber(Y),e}end\nif L and(q>0 or not D)then\na('zscore',l,f */
+    "\202\356\240\233w\015'\202\300v=o\266Z\036\230q>=Z\232\220k=" /* )\na('hdel',c,'woken')\nend\nlocal v=o\nif Z>0 and q>=Z then\nlocal k= */
+    "\337h.hu\350\nf\231i,S \374 pairs(B)do\266S\036\236k=\337h.m\374(k,i\251\211" /* math.huge\nfor i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\n */
+    "v=k-e\n\277G\241\316\236\326\312v,\327\300k=a\212\223 F(af\244" /* v=k-e\nend\nif G=='0' then return{0,v,e}end\nlocal k=af and F(af)\nlocal  */
+    "w=a\212\223(k\241\212\231k\241f\005\355H\244\342\253H \226(t[4]\231\317)\357" /* w=af and(k==f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1, */
+    "8)\263r\3578\242i\232\220k=H\225(\303pos\272\274\233MAXLEN\201\021)\226" /* 8)~=r:sub(1,8)\nif i then\nlocal k=H and(a('lpos',j,f,'MAXLEN',1000)or */
+    "(\020,\021)\223 \021)\242k\232\220q=e+(k\336)*z\nif\207\275\351b" /* (a('lindex',j,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumb */
+    "\001(H)<q\236\322add\301,q\274\251\261\n\322add\301\233XX\2010\274\244p=\206" /* er(H)<q then a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a(' */
+    "rp\022h\272\274\202\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412" /* rpush',j,f)\na('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'12 */
+    "096\222\222\254\202\340\301\3412096\222\222\254\202\211W(V(2*G)\202\311\273\274," /* 09600000')\na('pexpire',l,'1209600000')\nend\nW(V(2*G))\na('hset',c,f, */
+    "A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\3630\251\214w\236" /* A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u(0)end\nif w then  */
+    "v=G/25 \261\214h\230h\263f\236v=-1 \211\326\312v,\327\n" /* v=G/25 elseif h and h~=f then v=-1 end\nreturn{0,v,e}\n */
     ;
 
 static const uint8_t downgrade[] =
@@ -403,7 +403,7 @@ static const uint8_t downgrade[] =
     "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355X\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not X and(n==m or a('hget',c,' */
     "hold\001')\241f\202k=k\230\375t\252,i\242\253k\236\326-\302\013\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
     "ai\236\330ai \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202W(V(d" /* ai then return ai end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nW(V(d */
-    ")\202R(\202\356\252,i\202w,v={},{}\nah(\202if#w\036\236R(\251\326\302" /* ))\nR()\na('hdel',g,i)\nw,v={},{}\nah()\nif#w>0 then R()end\nreturn{1, */
+    ")\202\356\252\274\202R(i\202w,v={},{}\nah(\202if#w\036\236R(\251\326\302" /* ))\na('hdel',g,f)\nR(i)\nw,v={},{}\nah()\nif#w>0 then R()end\nreturn{1, */
     "t\275\351b\001(Y),\327\n" /* tonumber(Y),e}\n */
     ;
 
@@ -418,10 +418,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3934, "5ea443e25bdcd02486735ae23080b8878b6d8000"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8289, "bcd2a57efc198769c75162854377122cd4827a96"};
+    {common, hand_over, share, shared}, 8295, "69562cc2af838f3a184394a8e979f910208a254c"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6555, "5d88362f74738dd058bd97590909266078344564"};
+    {common, hand_over, share, downgrade}, 6556, "425afa96d0be727b3142c276b0cc9e14a7269fff"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1654, "ac79af3c6c051137ccbdce1bd68d6660d9bae6e0"};

@@ -37,8 +37,8 @@ released = token
 changes = {from, token .. ' 0 0 0'}
 enter(id, lease, '1', lease .. renews)
 name_limit(end_of(lease))
-write()
-call('hdel', lock, from)
+call('hdel', lock, id) -- as in hand_over.lua: without the right to HDEL the script stops here, while nothing has changed
+write(from)
 entered, changes = {}, {}
 let_in()
 if #entered > 0 then write() end

@@ -171,7 +171,7 @@ local function clean(all)
 end
 
 -- Writes what has changed, and tells those who were let in. No hold may outlast the TTL, which is
--- made longer before, and shorter after. `gone`: id's field goes.
+-- made longer before, and shorter after. `gone`: the field that goes.
 local function write(gone)
   local counts, latest = {}, 0
   for at, holders in pairs(ends) do
@@ -192,12 +192,12 @@ local function write(gone)
   changes[#changes + 1] = table.concat(counts, ' ')
   if ttl ~= -2 and rest > ttl then call('pexpire', lock, rest) end
   call('hset', lock, unpack(changes))
+  if gone then call('hdel', lock, gone) end
   if ttl == -2 and redis.pcall('pexpire', lock, rest) ~= 1 then
     call('del', lock)
     call('pexpire', lock, rest) -- refused again: the script ends with that error
   end
   if rest < ttl then call('pexpire', lock, rest) end
-  if gone then call('hdel', lock, id) end
   if crowded then clean() end -- last, as it may take all fields that were there before
   for _, waiter in ipairs(entered) do
     local owner, listens, channel, message = unpack(waiter)

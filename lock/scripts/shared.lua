@@ -63,7 +63,7 @@ local given
 
 if #entered > 0 or shared and held > 0 then
   if mine then name_limit(end_of(lease)) end
-  if #entered > 0 or held_before then write(held_before and not mine) end
+  if #entered > 0 or held_before then write(held_before and not mine and id) end
 elseif open then
   -- The key stays for the next owner, but if this stops half-way, nobody holds the lock.
   if ttl ~= -2 then

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "scripts/hashes.h"
 
 enum { MEMBERS = 6 };
 
@@ -274,6 +275,33 @@ static void test_first_in_line(void)
   end_members();
 }
 
+/* A downgrade that the server refuses half-way leaves the hold that there was. */
+static void test_downgrade_refused(void)
+{
+  char from[FAIRLOCK_HOLDER_ID_SIZE];
+  char request[FAIRLOCK_HOLDER_ID_SIZE + 80];
+  begin_with(0);
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_downgrade(&alone[0], &shared[0], FAIRLOCK_RENEW),
+              FAIRLOCK_OK); /* loads it */
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
+  fairlock_id(&alone[0], from);
+  (void)snprintf(request, sizeof request, "%s 99999999999999 -%s 30000 %llu", id_of(sharer(0)),
+                 strrchr(from, ':') + 1, (unsigned long long)fairlock_token(&alone[0]));
+  CHECK(raw_run(&redis, "ACL SETUSER default -hdel"));
+  CHECK(!raw_run(&redis,
+                 "EVALSHA %s 4 shared redisson_lock_queue:{shared} redisson_lock_timeout:{shared} "
+                 "fairlock:{shared} %s 0",
+                 FAIRLOCK_DOWNGRADE_SHA1, request));
+  CHECK(raw_run(&redis, "ACL SETUSER default +hdel"));
+  CHECK_EQUAL(raw_number(&redis, "HLEN shared"), 1);
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&alone[0]), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&alone[0]), FAIRLOCK_OK);
+  end_members();
+}
+
 /* Those who have ended are cleaned out of the hash when they are many, and nothing else is. */
 static void test_crowd(void)
 {
@@ -443,6 +471,7 @@ const struct check_test check_tests[] = {
     {"shared: the score of a place", test_score},
     {"shared: when the first in line looks again", test_first_in_line},
     {"shared: many who have ended", test_crowd},
+    {"shared: a downgrade that is refused half-way", test_downgrade_refused},
     {"shared: behind one of Redisson's that has gone", test_behind_redisson},
     {"shared: a place that a script has left", test_place_left},
     {"shared: looked at and broken", test_inspect_and_break},
