@@ -574,11 +574,8 @@ static const struct scenario {
     {"inspect", inspect, 12000, false},
     {"force", force, 12000, false},
     {"keep", keep, 60000, false},
-    {"share and release", acquire_and_release, 15000, true},
     {"wait to share", wait_and_get, 20000, true},
     {"leave and share again", wait_twice, 30000, true},
-    {"re-enter a share", reenter, 15000, true},
-    {"cancel a wait to share", cancel, 25000, true},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
