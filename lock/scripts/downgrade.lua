@@ -37,7 +37,7 @@ released = token
 changes = {from, token .. ' 0 0 0'}
 enter(id, lease, '1', lease .. renews)
 name_limit(end_of(lease))
-call('hdel', lock, id) -- as in hand_over.lua: without the right to HDEL the script stops here, while nothing has changed
+call('hdel', lock, id) -- as in hand_over.lua: without the right to HDEL the script stops here, while the hold is as it was
 write(from)
 entered, changes = {}, {}
 let_in()
