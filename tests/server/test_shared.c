@@ -360,6 +360,31 @@ static void test_place_left(void)
   end_members();
 }
 
+/* A hold has an end, also where all that was in the lock had ended, and one of Redisson's is gone. */
+static void test_ended(void)
+{
+  begin_with(2);
+  CHECK(raw_run(&redis, "HSET shared ended:1 %s", "1 1 1 1"));
+  CHECK(raw_run(&redis, "HSET shared shared %s", "1 1"));
+  CHECK(raw_run(&redis, "PEXPIRE shared 60000"));
+  CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{shared} peer:1"));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{shared} 1 peer:1"));
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(raw_number(&redis, "PTTL shared") > 0);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  end_members();
+}
+
+/* A limit until a time that nobody can mean stops nobody. */
+static void test_limit_of_nobody(void)
+{
+  begin_with(2);
+  CHECK(raw_run(&redis, "HSET fairlock:{shared} limit %s", "7 9007199254740991"));
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  end_members();
+}
+
 static struct fairlock_report reports[16];
 static int reported;
 
@@ -467,6 +492,8 @@ const struct check_test check_tests[] = {
     {"shared: first come, first served", test_order},
     {"shared: one that wants it alone gives up", test_writer_gives_up},
     {"shared: two that want it alone give up", test_writers_give_up},
+    {"shared: all has ended", test_ended},
+    {"shared: a limit that nobody can mean", test_limit_of_nobody},
     {"shared: a lease ends", test_crash},
     {"shared: the score of a place", test_score},
     {"shared: when the first in line looks again", test_first_in_line},
