@@ -83,6 +83,7 @@ const struct fairlock_hooks fairlock_share_hooks = {PLACE_SHARE, write_output, o
 
 void fairlock_engine_share(struct fairlock_engine *engine, struct fairlock_sharing *sharing)
 {
+  sharing->own.eval = 0;
   (void)fairlock_links_insert(engine, &sharing->own.link, &fairlock_share_hooks);
 }
 

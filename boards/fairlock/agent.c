@@ -549,11 +549,11 @@ static void search_holder(const struct fairlock_report *report, void *context)
 }
 
 /*
- * True if the lock is held by a `fairlock run` under which we run: it waits for our end, so we
- * would never get the lock. If both share it, we might; but not if somebody between us wants it
- * alone, or all that may share it do the same. So that is refused, too. Ids tell: no two holds anywhere have the same, so a lock of the same
- * name on another server or in another database is not mistaken for it. If the holder cannot be
- * read, the acquire that follows reports why.
+ * True if the lock is held by a `fairlock run` under which we run: it waits for our end, so we would
+ * never get the lock. If both share it, we might; but not if somebody between us wants it alone, or if
+ * as many hold as may, and all of them do the same. So that is refused, too. Ids tell: no two holds
+ * anywhere have the same, so a lock of the same name on another server or in another database is not
+ * mistaken for it. If the holder cannot be read, the acquire that follows reports why.
  */
 static bool is_nested(struct hold *hold)
 {

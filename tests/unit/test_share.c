@@ -667,11 +667,12 @@ static void test_log(void)
   break_connection();
 }
 
-/* A second one takes the place of the first. */
+/* A second one takes the place of the first, whatever was in its memory. */
 static void test_share_again(void)
 {
   static struct fairlock_sharing other;
   begin_sharing();
+  memset(&other, 0xff, sizeof other);
   fairlock_engine_share(&engine, &other);
   memset(&sharing, 0x5a, sizeof sharing);
   request(&c.handle, 0, 1000);
