@@ -287,20 +287,20 @@ static const uint8_t inspect[] =
     "^\264+$')\0020\n\330f<2^53\230\212\2310\n\300e=\375t\204l\240\244" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',c)\nlocal  */
     "d=\237m\350t\201p\233t\015\031hold\001\031\354\031limit'\244r=\303ran\350\201h," /* d=a('hmget',p,'token','holder','lease','limit')\nlocal r=a('lrange',h, */
     "\312-1\244m=\337h.m\374(\267ttl\240),1e15\244j=b((d[4]\231\317):\337\376" /* 0,-1)\nlocal m=math.min(a('pttl',c),1e15)\nlocal j=b((d[4]or ''):match */
-    "\203^\264+')\244c={}\nf\231\342\302#e,2 do\245h\274=e[i],e[i\336]\245k" /* ('^%d+'))\nlocal c={}\nfor i=1,#e,2 do\nlocal h,f=e[i],e[i+1]\nlocal k */
-    ",n,o,e,\342f:\337\376\203^(\032\032\032\264\315(%+?)%f[ %z]'\242k\232\214" /* ,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')\nif k then\nif  */
-    "b(n)>l\230b(n)<l+2e9\232c[#c\336]={b(n)-l\332\271(o)%2^16+2^16*(j\336),e,i" /* b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l,k,b(o)%2^16+2^16*(j+1),e,i */
-    ",h}\373\261\214h\263'sha\344'\355c\023]t\215\245n,e,\342(d[3]\231\317)" /* ,h}\nend\nelseif h~='shared' and not c[1]then\nlocal n,e,i=(d[3]or '') */
-    ":\337\376\203^(\032\264\315(%+?)$'\242n\263d\023]t\215 e,\342'\201\317 \300n=h\241" /* :match('^(%d+) (%d+)(%+?)$')\nif n~=d[1]then e,i='','' end\nlocal n=h== */
-    "d\025\nc\023]={m,n\230d\023]\271\010)%2^16,n\230e,i,h}\373\211tab\334.s\226t(" /* d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and e,i,h}\nend\nend\ntable.sort( */
-    "c\274\343\314i\275(a\271)\330a\023]>b\023]\231a\023]\241b\023]\223 a[6]<b[6]\200d\242\253" /* c,function(a,b)return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not  */
-    "c\023]t\215 c\023]={m\274\005,0\274\005\233\201\317}\300d={#r+2^32*#c}\nf\231n," /* c[1]then c[1]={m,false,0,false,'',''}end\nlocal d={#r+2^32*#c}\nfor n, */
-    "h \374 ipairs(c)do\245m\332,o,e,i,s=\343pack(h\244c=0\266k\232c" /* h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal c=0\nif k then\nc */
-    "=q(s)\223 3\2431\266b(e)\036\230b(e)<2^32\236c=c+8*e+4*#i \211\211f" /* =q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e+4*#i end\nend\nf */
-    "\231n,\212\374 ipairs({m\271(k),o,c,s})do\nd[#d\336]=f\373\211f\231n,g \374 ip" /* or n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\nfor n,g in ip */
-    "airs(r)do\245b=\375t\201p,g\244c,j=2,\337h.hu\350\245f,h,e=\331" /* airs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal f,h,e=(b */
-    "\243\317):\337\376\203^(\032\032\023-9]\264\264\264\264?\264?)%f[ %z]'\242\007c" /*  or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif e then\nc */
-    ",j=1\274*\021+h/\021+e\266b:f\360\203^\264+ \264+ \264+ S\264+%f[ %z]')t\215 c=5 \211" /* ,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ %z]')then c=5 end\n */
+    "\203^(\264\264?\264?\264?) ')\244c={}\nf\231\342\302#e,2 do\245h\274=e[i],e[i\336" /* ('^(%d%d?%d?%d?) '))\nlocal c={}\nfor i=1,#e,2 do\nlocal h,f=e[i],e[i+1 */
+    "]\245k,n,o,e,\342f:\337\376\203^(\032\032\032\264\315(%+?)%f[ %z]'\242" /* ]\nlocal k,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')\nif  */
+    "k\232\214b(n)>l\230b(n)<l+2e9\232c[#c\336]={b(n)-l\332\271(o)%2^16+2^1" /* k then\nif b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l,k,b(o)%2^16+2^1 */
+    "6*(j\336),e,i,h}\373\261\214h\263'sha\344'\355c\023]t\215\245n,e,\342" /* 6*(j+1),e,i,h}\nend\nelseif h~='shared' and not c[1]then\nlocal n,e,i= */
+    "(d[3]\231\317):\337\376\203^(\032\264\315(%+?)$'\242n\263d\023]t\215 e,\342'\201\317 \300" /* (d[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif n~=d[1]then e,i='','' end\nlocal  */
+    "n=h\241d\025\nc\023]={m,n\230d\023]\271\010)%2^16,n\230e,i,h}\373\211tab\334." /* n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and e,i,h}\nend\nend\ntable. */
+    "s\226t(c\274\343\314i\275(a\271)\330a\023]>b\023]\231a\023]\241b\023]\223 a[6]<b[6]\200d\242" /* sort(c,function(a,b)return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif  */
+    "\253c\023]t\215 c\023]={m\274\005,0\274\005\233\201\317}\300d={#r+2^32*#c}\nf\231" /* not c[1]then c[1]={m,false,0,false,'',''}end\nlocal d={#r+2^32*#c}\nfor  */
+    "n,h \374 ipairs(c)do\245m\332,o,e,i,s=\343pack(h\244c=0\266k\232" /* n,h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal c=0\nif k then\n */
+    "c=q(s)\223 3\2431\266b(e)\036\230b(e)<2^32\236c=c+8*e+4*#i \211\211" /* c=q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e+4*#i end\nend\n */
+    "f\231n,\212\374 ipairs({m\271(k),o,c,s})do\nd[#d\336]=f\373\211f\231n,g \374 i" /* for n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\nfor n,g in i */
+    "pairs(r)do\245b=\375t\201p,g\244c,j=2,\337h.hu\350\245f,h,e=" /* pairs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal f,h,e= */
+    "\331\243\317):\337\376\203^(\032\032\023-9]\264\264\264\264?\264?)%f[ %z]'\242\007" /* (b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif e then\n */
+    "c,j=1\274*\021+h/\021+e\266b:f\360\203^\264+ \264+ \264+ S\264+%f[ %z]')t\215 c=5 \211" /* c,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ %z]')then c=5 end\n */
     "\261\214\253b\232c,j=\312t\275\351b\001(\322sco\224\201t,g\0020\202\300a=0" /* elseif not b then\nc,j=0,tonumber(a('zscore',t,g)or 0)\nend\nlocal a=0 */
     "\266j>l\236a=q(g)\223 2\2431 \211d[#d\336]=c\nd[#d\336]=a\nd[#d\336]=g\373" /* \nif j>l then a=q(g)and 2 or 1 end\nd[#d+1]=c\nd[#d+1]=a\nd[#d+1]=g\nend\n */
     "\330\210" /* return d\n */
@@ -314,50 +314,52 @@ static const uint8_t share[] =
     "(o<0\230d\243\337h.m\374(o,1e9)),U:\337\376\203^\264+$'\002'1\201d\234y\n\300" /* (o<0 and d or math.min(o,1e9)),U:match('^%d+$')or '1',d..y\nend\nlocal  */
     "\370R(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373" /* function R(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\n */
     "E=R(E\0020\245B,q={},0\245v={}\245w={}\245Y\245T\245" /* E=R(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal Y\nlocal T\nlocal  */
-    "af\245\204=n\03310)\263r\03310\202f\231i,S \374(X\243\317):g\337\376\203(" /* af\nlocal al=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(X or ''):gmatch('( */
+    "af\245ag=n\03310)\263r\03310\202f\231i,S \374(X\243\317):g\337\376\203(" /* af\nlocal ag=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(X or ''):gmatch('( */
     "\032\264\315')do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\373\300" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal  */
-    "\370ag(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k" /* function ag(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k */
-    "\362i\362p\362O\n\300\370aj(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function aj()\nif B[E]then\nB[E]= */
+    "\370ah(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k" /* function ah(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k */
+    "\362i\362p\362O\n\300\370ak(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function ak()\nif B[E]then\nB[E]= */
     "B[E]-1\nq=q-1\373\300\370V(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function V(k)\nlocal am,F=math.frexp(k)\nlocal  */
     "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
     "ab(P\332,p,O,C,J\244F\377\275\351b\001(n\0020\nn=F>\377\275\351b\001(r)\223 F<2^53\225" /* ab(P,k,p,O,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and */
-    "\203%.0f'):f\226\337(F\336\002r\266P\241f\236Y=n \211ag(P,n,V(k),p,O\202w[#w" /* ('%.0f'):format(F+1)or r\nif P==f then Y=n end\nag(P,n,V(k),p,O)\nw[#w */
-    "\336]={P,C,J,n\362e\362k}\n\300\370ah(F\244p,ac=0" /* +1]={P,C,J,n..' '..e..' '..k}\nend\nlocal function ah(F)\nlocal p,ac=0 */
+    "\203%.0f'):f\226\337(F\336\002r\266P\241f\236Y=n \211ah(P,n,V(k),p,O\202w[#w" /* ('%.0f'):format(F+1)or r\nif P==f then Y=n end\nah(P,n,V(k),p,O)\nw[#w */
+    "\336]={P,C,J,n\362e\362k}\n\300\370ai(F\244p,ac=0" /* +1]={P,C,J,n..' '..e..' '..k}\nend\nlocal function ai(F)\nlocal p,ac=0 */
     "\274\005\nwhi\334#w<W do\245k=h\266p\036\236k=\020,p\251\214" /* ,false\nwhile#w<W do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
     "F\225(\253k\243k\241F)t\215\266ac\243Z\036\230q>=Z\236\330\211ab(F\305" /* F and(not k or k==F)then\nif ac or Z>0 and q>=Z then return end\nab(F,d */
     "\341\201d\234y\202F=nil\np\003\336\352\214\253k\232\260\352\245J='\345" /* ,'1',d..y)\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redis */
     "s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201J)\025" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2] */
     "\036\230'p\250l\313h'\266\253C\232\220F=\030p\250\265\031shardn\351" /* >0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnum */
     "\265\201J)\025\nC=F\230F\036\230'sp\250l\313h'\n\300ad=k\241K\225\207[4]\231" /* sub',J)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ad=k==K and t[4]or  */
-    "\375\273\332\244ai,ak,F=(ad\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal ai,ak,F=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
+    "\375\273\332\244aj,\204,F=(ad\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal aj,al,F=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
     "\264\264?\264?)%f[ %z]'\244W\377\275\351b\001((ad\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal W=tonumber((ad or ''):match('^%d+ %d+ %d+ S( */
-    "\264\315%f[ %z]')\242F\230ai*\021+ak/\021+F<=\007x(k\202\261\214C\225" /* %d+)%f[ %z]'))\nif F and ai*1000+ak/1000+F<=e then\nx(k)\nelseif C and */
+    "\264\315%f[ %z]')\242F\230aj*\021+\204/\021+F<=\007x(k\202\261\214C\225" /* %d+)%f[ %z]'))\nif F and aj*1000+al/1000+F<=e then\nx(k)\nelseif C and */
     "(ac\243\253W\243W\036\230q>=W)t\215\266\253W\236af\003 \277\253F\236" /* (ac or not W or W>0 and q>=W)then\nif not W then af=p end\nif not F then  */
     "T={k,C,J}\211\260\352\214C\232\214R((\375t\252\332\002\317):\337\376\203" /* T={k,C,J}end\nreturn\nelseif C then\nif R((a('hget',g,k)or ''):match(' */
-    "^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,F\2330\201F,C,J\202p\003\336\373\261\214" /* ^%d+ (%d+) '))then\nx(k)\nelse\nab(k,F,'0',F,C,J)\np=p+1\nend\nelseif  */
+    "^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,F\2330\0310\201C,J\202p\003\336\373\261\214" /* ^%d+ (%d+) '))then\nx(k)\nelse\nab(k,F,'0','0',C,J)\np=p+1\nend\nelseif  */
     "F\232p\003\336\352\214q\2410\232\260\352\245F,ad=\322sco\224\301" /* F then\np=p+1\nelseif q==0 then\nreturn\nelse\nlocal F,ad=a('zscore',l */
-    "\332\002'0\031s\022pe\314:\270k\245ai,W=(\375\273,ad\002\317):\337\376\203(%S\347" /* ,k)or '0','suspect:'..k\nlocal ai,W=(a('hget',c,ad)or ''):match('(%S+) ( */
-    "\264\315'\242ai\263F \226\207\275\351b\001(W)>\007\311\273,ad,F\362e\202\3630\202" /* %d+)')\nif ai~=F or tonumber(W)>e then\na('hset',c,ad,F..' '..e)\nu(0)\n */
+    "\332\002'0\031s\022pe\314:\270k\245aj,W=(\375\273,ad\002\317):\337\376\203(%S\347" /* ,k)or '0','suspect:'..k\nlocal aj,W=(a('hget',c,ad)or ''):match('(%S+) ( */
+    "\264\315'\242aj\263F \226\207\275\351b\001(W)>\007\311\273,ad,F\362e\202\3630\202" /* %d+)')\nif aj~=F or tonumber(W)>e then\na('hset',c,ad,F..' '..e)\nu(0)\n */
     "W=e\n\277W+M<=e \226\207\275\351b\001(F)<=\007x(k\202\261\nac\377rue\np\003\336" /* W=e\nend\nif W+M<=e or tonumber(F)<=e then\nx(k)\nelse\nac=true\np=p+1 */
     "\373\211\211\211\300F,ac=(\375\333limit'\002\317):\337\376" /* \nend\nend\nend\nend\nend\nlocal F,ac=(a('hget',c,'limit')or ''):match */
-    "\203^(\264\264?\264?\264?) (\264\315$'\244a\342F\230F\263ARGV\025\223 R(ac)\223{2,t\275" /* ('^(%d%d?%d?%d?) (%d+)$')\nlocal ai=F and F~=ARGV[2]and R(ac)and{2,ton */
+    "\203^(\264\264?\264?\264?) (\264\315$'\244aj=F\230F\263ARGV\025\223 R(ac)\223{2,t\275" /* ('^(%d%d?%d?%d?) (%d+)$')\nlocal aj=F and F~=ARGV[2]and R(ac)and{2,ton */
     "\351b\001(F),\327\245\370W(i\242F\241ARGV\025t\215 \342\337h.\323x(R(ac\002" /* umber(F),e}\nlocal function W(i)\nif F==ARGV[2]then i=math.max(R(ac)or  */
-    "i,i\251\011limit\201ARGV\025\362i\202\300\370ak(a" /* i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal function ak(a */
+    "i,i\251\011limit\201ARGV\025\362i\202\300\370\204(a" /* i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal function al(a */
     "c\244D,F=\375t\204l\252),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\376" /* c)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match */
     "\203^\264+ (\264\346'\244ad=B\230D[i]\263'sha\344'\355R(B\242D[i]\263" /* ('^%d+ (%d+) ')\nlocal ad=B and D[i]~='shared' and not R(B)\nif D[i]~= */
     "\212\223(ac\243ad)t\215 F[#F\336]=D[i]\211\211f\231\342\302#F,\021 do\n\356\252" /* f and(ac or ad)then F[#F+1]=D[i]end\nend\nfor i=1,#F,1000 do\na('hdel',g */
     ",\343pack(F,i,\337h.m\374(i+999,#F))\202\211\300\370R(F\244" /* ,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function R(F)\nlocal  */
     "ac,ad={},0\nf\231i,S \374 pairs(B)do\266S\036\232ac[#ac\336]=i\362S\na" /* ac,ad={},0\nfor i,S in pairs(B)do\nif S>0 then\nac[#ac+1]=i..' '..S\na */
-    "d=\337h.\323x(ad,i\202\211\300D=ad-e\245ad=#w\036\230o\263\006\230" /* d=math.max(ad,i)\nend\nend\nlocal D=ad-e\nlocal ad=#w>0 and o~=-2 and  */
+    "d=\337h.\323x(ad,i\202\211\300D=ad-e\245an=#w\036\230o\263\006\230" /* d=math.max(ad,i)\nend\nend\nlocal D=ad-e\nlocal an=#w>0 and o~=-2 and  */
     "\237l\200\252)>2*q\3366\nif#w\036\232\011t\015\201n\233hold\001\201w[#w]\023" /* a('hlen',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1 */
-    "]\233\224\354d\201s\233\354\201n\242\204\243D>9999999\236\363D\251\261\214F\230" /* ],'released',s,'lease',n)\nif al or D>9999999 then u(D)end\nelseif F and  */
-    "n\263\316\232\011\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\377" /* n~='0' then\na('hset',c,'released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=t */
-    "ab\334.c\275cat(ac\233 '\242o\263\006\230D>o\236\340\252,D\251\311" /* able.concat(ac,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\na('hse */
-    "t\252,\343pack(v)\242F\236\356\252,F\251\214o\241\006\230\030" /* t',g,unpack(v))\nif F then a('hdel',g,F)end\nif o==-2 and redis.pcall(' */
-    "p\310\252,D)\2631\232\206\276\252\202\340\252,D\202\277D<o\236" /* pexpire',g,D)~=1 then\na('del',g)\na('pexpire',g,D)\nend\nif D<o then  */
-    "\340\252,D\251\214ad\236ak(\251f\231am\332 \374 ipairs(w)do\245" /* a('pexpire',g,D)end\nif ad then ak()end\nfor am,k in ipairs(w)do\nlocal  */
-    "P,C,J,F=\343pack(k\242h\236x(P\251\214C\236a(C,J,F\251\211I(D\242" /* P,C,J,F=unpack(k)\nif h then x(P)end\nif C then a(C,J,F)end\nend\nI(D)\nif  */
-    "T\230T\023]\241h\225(D\336\304<o \226#w\036)t\215 a(T\025,T[3]\233\254\251o=D\373" /* T and T[1]==h and(D+1000<o or#w>0)then a(T[2],T[3],'0')end\no=D\nend\n */
+    "]\233\224\354d\201s\233\354\201n\242ag\243D>9999999\236\363D\251f\231i,ad \374" /* ],'released',s,'lease',n)\nif ag or D>9999999 then u(D)end\nfor i,ad in */
+    " ipairs(ag\230\375t\204l\240)\226{})do\266i%2\2411\230ad:f\360(h\230'^s\022" /*  ipairs(ag and a('hgetall',c)or{})do\nif i%2==1 and ad:find(h and '^sus */
+    "pe\314:'\243':')t\215 \356\240,ad\251\211\261\214F\230n\263\316\232\011" /* pect:' or ':')then a('hdel',c,ad)end\nend\nelseif F and n~='0' then\na('hset',c,' */
+    "\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\377ab\334.c\275cat(ac\233 '\242" /* released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=table.concat(ac,' ')\nif  */
+    "o\263\006\230D>o\236\340\252,D\251\311t\252,\343pack(v)\242F\236" /* o~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(v))\nif F then  */
+    "\356\252,F\251\214o\241\006\230\030p\310\252,D)\2631\232\206" /* a('hdel',g,F)end\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na(' */
+    "\276\252\202\340\252,D\202\277D<o\236\340\252,D\251\214an" /* del',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif an */
+    "\236\204(\251f\231am\332 \374 ipairs(w)do\245P,C,J,F=\343pack(k\242h\236" /*  then al()end\nfor am,k in ipairs(w)do\nlocal P,C,J,F=unpack(k)\nif h then  */
+    "x(P\251\214C\236a(C,J,F\251\211I(D\242T\230T\023]\241h\225(D\336\304" /* x(P)end\nif C then a(C,J,F)end\nend\nI(D)\nif T and T[1]==h and(D+1000 */
+    "<o \226#w\036)t\215 a(T\025,T[3]\233\254\251o=D\373" /* <o or#w>0)then a(T[2],T[3],'0')end\no=D\nend\n */
     ;
 
 static const uint8_t shared[] =
@@ -367,18 +369,18 @@ static const uint8_t shared[] =
     "J\377\275\351b\001(m\0020\245D\377\275\351b\001(Q\0020\245P=U\230E>e\266\253" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=U and E>e\nif not  */
     "k\230P\225(C\230Q\241m\243\253C\230D>J\230D<2^53)t\215\245T,\342ae\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal T,i=ae== */
     "\316\230C,V(d\242T\243i>=E\236O=d\234y \261 \342E \277H\236x\010\251" /* '0' and C,V(d)\nif T or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
-    "\214\253aa\236aj(\251ag\010,Q,i,C\243ae,O\202W(i\242aa\232R(\202v=" /* if not aa then aj()end\nag(f,Q,i,C or ae,O)\nW(i)\nif aa then\nR()\nv= */
-    "{}\n\277h\225(aa\243T)t\215 ah(\251R(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or T)then ah()end\nR()\na('pexpire',c,o+172800000 */
-    "\202\326\302D,\327\352\214C\232\326-\302\013\352\214ai\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif ai and not k then\n */
-    "\330ai\n\300C=P\225(\253k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return ai\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
-    "aj(\202v={f,Q\234\3240 0 \254}\n\277J>b\355k\236n=\316\234m \277k" /* aj()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
+    "\214\253aa\236ak(\251ah\010,Q,i,C\243ae,O\202W(i\242aa\232R(\202v=" /* if not aa then ak()end\nah(f,Q,i,C or ae,O)\nW(i)\nif aa then\nR()\nv= */
+    "{}\n\277h\225(aa\243T)t\215 ai(\251R(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or T)then ai()end\nR()\na('pexpire',c,o+172800000 */
+    "\202\326\302D,\327\352\214C\232\326-\302\013\352\214aj\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif aj and not k then\n */
+    "\330aj\n\300C=P\225(\253k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return aj\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
+    "ak(\202v={f,Q\234\3240 0 \254}\n\277J>b\355k\236n=\316\234m \277k" /* ak()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
     "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243X\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or X or C\nif D then  */
-    "ah(\253k\230f\251\220J=k\230D\230q\2410\225(\253h\243F(0)\241f\005\244" /* ah(not k and f)end\nlocal J=k and D and q==0 and(not h or F(0)==false)\nlocal  */
+    "ai(\253k\230f\251\220J=k\230D\230q\2410\225(\253h\243F(0)\241f\005\244" /* ai(not k and f)end\nlocal J=k and D and q==0 and(not h or F(0)==false)\nlocal  */
     "E\nif#w\036\243X\230q\036\232\214Y\236W(V(d)\251if#w\036\243C\236R(" /* E\nif#w>0 or X and q>0 then\nif Y then W(V(d))end\nif#w>0 or C then R( */
     "C\355Y\230f\251\261\214D\232\214o\263\006\232\340\252\341'" /* C and not Y and f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1' */
-    "\202o=1\nak(true\202\211E=h\230N(\253k\230f,U\230f\242E\241true\355" /* )\no=1\nak(true)\nend\nE=h and N(not k and f,U and f)\nif E==true and not  */
+    "\202o=1\n\204(true\202\211E=h\230N(\253k\230f,U\230f\242E\241true\355" /* )\no=1\nal(true)\nend\nE=h and N(not k and f,U and f)\nif E==true and not  */
     "k\232\214o\263\006\236o=\267ttl\252\251v={}\nab\010\305\341\201d\234y\202W(V(d)" /* k then\nif o~=-2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nW(V(d) */
-    "\202R(\202v,w={},{}\nah(\202if#w\036\236R(\251\261\214E\241'giv\200'\232o" /* )\nR()\nv,w={},{}\nah()\nif#w>0 then R()end\nelseif E=='given' then\no */
+    "\202R(\202v,w={},{}\nai(\202if#w\036\236R(\251\261\214E\241'giv\200'\232o" /* )\nR()\nv,w={},{}\nai()\nif#w>0 then R()end\nelseif E=='given' then\no */
     "=\267ttl\252\202\261\266C\230n\263\316\236\011\224\354d\201s\251" /* =a('pttl',g)\nelse\nif C and n~='0' then a('hset',c,'released',s)end\n */
     "\214o\263\006\236\206\276\252\251\211\277k\232\214J\236\356\240" /* if o~=-2 then a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c */
     "\233limit'\251\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236" /* ,'limit')end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then  */
@@ -398,12 +400,12 @@ static const uint8_t shared[] =
 
 static const uint8_t downgrade[] =
     "\214\253aa\230E>e\225\207\275\351b\001(Q)>t\275\351b\001(m)t\215\245\342V(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=V(d)\nif i> */
-    "=E\236O=d\234y \261 \342E \277H\236x\010\251aj(\202ag\010,Q,i,ae,O\202" /* =E then O=d..y else i=E end\nif H then x(f)end\naj()\nag(f,Q,i,ae,O)\n */
+    "=E\236O=d\234y \261 \342E \277H\236x\010\251ak(\202ah\010,Q,i,ae,O\202" /* =E then O=d..y else i=E end\nif H then x(f)end\nak()\nah(f,Q,i,ae,O)\n */
     "W(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(Q),\327\n\300" /* W(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
     "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355X\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not X and(n==m or a('hget',c,' */
     "hold\001')\241f\202k=k\230\375t\252,i\242\253k\236\326-\302\013\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
-    "ai\236\330ai \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202W(V(d" /* ai then return ai end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nW(V(d */
-    ")\202\356\252\274\202R(i\202w,v={},{}\nah(\202if#w\036\236R(\251\326\302" /* ))\na('hdel',g,f)\nR(i)\nw,v={},{}\nah()\nif#w>0 then R()end\nreturn{1, */
+    "aj\236\330aj \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202W(V(d" /* aj then return aj end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nW(V(d */
+    ")\202\356\252\274\202R(i\202w,v={},{}\nai(\202if#w\036\236R(\251\326\302" /* ))\na('hdel',g,f)\nR(i)\nw,v={},{}\nai()\nif#w>0 then R()end\nreturn{1, */
     "t\275\351b\001(Y),\327\n" /* tonumber(Y),e}\n */
     ;
 
@@ -418,10 +420,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3934, "5ea443e25bdcd02486735ae23080b8878b6d8000"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8295, "69562cc2af838f3a184394a8e979f910208a254c"};
+    {common, hand_over, share, shared}, 8419, "62c2d1d3dba817a6ac84b3f3dc6fa2ee195f4136"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6556, "425afa96d0be727b3142c276b0cc9e14a7269fff"};
+    {common, hand_over, share, downgrade}, 6680, "141f1dd52eec4cf1468aab5778d7933c7eecdde1"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1654, "ac79af3c6c051137ccbdce1bd68d6660d9bae6e0"};
+    {inspect, nothing, nothing, nothing}, 1665, "422f963ca75bd8fc1c74a470d86a915a9d018795"};

@@ -5,7 +5,7 @@
 --           token   its fencing token
 --           ends    when its lease ends, ms of the server's clock
 --           count   its hold count; 0: it was let in, and has not confirmed that yet
---           lease   ms, and a + if it is renewed. A later release may say more
+--           lease   ms, and a + if it is renewed; 0 if it was let in. A later release may say more
 --       and one that counts them, always written together with theirs:
 --         shared -> ends holders, for each end, in any order
 --       The TTL is that of the holder whose lease ends last, so who does not know of sharing sees how
@@ -122,7 +122,7 @@ local function let_in(caller)
         if coming((call('hget', lock, waiter) or ''):match('^%d+ (%d+) ')) then -- a script that was stopped has left it in the queue
           forget(waiter)
         else
-          enter(waiter, patience, '0', patience, listens, channel)
+          enter(waiter, patience, '0', '0', listens, channel)
           place = place + 1
         end
       elseif patience then
@@ -185,6 +185,10 @@ local function write(gone)
   if #entered > 0 then
     call('hset', meta, 'token', last, 'holder', entered[#entered][1], 'released', released, 'lease', last)
     if stale or rest > 9999999 then prolong(rest) end
+    -- Deletes the notes that no longer count, as grant() of common.lua does.
+    for at, field in ipairs(stale and call('hgetall', meta) or {}) do
+      if at % 2 == 1 and field:find(head and '^suspect:' or ':') then call('hdel', meta, field) end
+    end
   elseif gone and last ~= '0' then
     call('hset', meta, 'released', released)
   end

@@ -216,7 +216,7 @@ local function let_in(caller)
     if s and s * 1000 + us / 1000 + silent <= now then
       remove(waiter)
     elseif by and room and (room == '0' or sharers < tonumber(room)) then
-      local new = enter(waiter, tonumber(silent), 0, silent)
+      local new = enter(waiter, tonumber(silent), 0, '0')
       call(by, channel, new .. ' ' .. whole(now) .. ' ' .. silent)
     elseif by or not s then
       return false

@@ -446,6 +446,30 @@ static void test_inspect_and_break(void)
   end_members();
 }
 
+/* What is not known is not made up: the lease of a claim, and a limit that no client names. */
+static void test_inspect_oddities(void)
+{
+  begin_with(1);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "HSET fairlock:{shared} limit 99999999999999"));
+  look();
+  CHECK_EQUAL(reported, 1);
+  CHECK_EQUAL(reports[0].limit, 0);
+  CHECK_EQUAL(reports[0].lease_ms, 30000);
+  queue(1, sharer(1));
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  look();
+  CHECK_EQUAL(reported, 1);
+  CHECK(reports[0].shares && reports[0].ours && reports[0].ttl_ms > 0);
+  CHECK_EQUAL(reports[0].hold_count, 0);
+  CHECK_EQUAL(reports[0].limit, 1);
+  CHECK_EQUAL(reports[0].lease_ms, 0);
+  CHECK_EQUAL(reports[0].unheard_ms, -1);
+  await_hold(sharer(1));
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  end_members();
+}
+
 /* An operator ends a limit that was wrong together with the last share of it. */
 static void test_limit_is_broken(void)
 {
@@ -502,6 +526,7 @@ const struct check_test check_tests[] = {
     {"shared: behind one of Redisson's that has gone", test_behind_redisson},
     {"shared: a place that a script has left", test_place_left},
     {"shared: looked at and broken", test_inspect_and_break},
+    {"shared: looked at, and odd", test_inspect_oddities},
     {"shared: its limit is broken", test_limit_is_broken},
     {"shared: connections break", test_broken_connections},
     {NULL, NULL},

@@ -664,6 +664,28 @@ static void test_suspect(void)
   end_rules();
 }
 
+/* Notes that no longer count go with the first grant in each thousand seconds, as those of an exclusive one. */
+static void test_stale_notes(void)
+{
+  begin_rules();
+  (void)enter("a:1", 0, "30000+");
+  set_note("token", "1700000000000000");
+  set_note("suspect:peer:1", "9000000000000 1000");
+  set_note("gone:1", "1 0 5000 S0");
+  (void)enter("b:1", 0, "30000+");
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS " NOTES " suspect:peer:1"), 0);
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS " NOTES " gone:1"), 0);
+  wait_alone("x:1");
+  set_note("suspect:peer:1", "9000000000000 1000");
+  CHECK_EQUAL(ask("c:1", 0, "5000 30000+"), 0);
+  CHECK_EQUAL(ask_alone("x:1", "0 0"), 0);
+  set_note("token", "1700000000000000");
+  CHECK_EQUAL(ask("c:1", 0, "5000 30000+"), 1);
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS " NOTES " suspect:peer:1"), 0);
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS " NOTES " limit"), 1);
+  end_rules();
+}
+
 /* The first in line, one of Redisson's, looks again when the last lease has ended. */
 static void test_score_of_the_first(void)
 {
@@ -739,6 +761,7 @@ const struct check_test check_tests[] = {
     {"shared rules: one that does not listen", test_silent},
     {"shared rules: one that is dead", test_dead},
     {"shared rules: one of Redisson's that does not listen", test_suspect},
+    {"shared rules: notes that no longer count", test_stale_notes},
     {"shared rules: one of Redisson's that is first in line", test_score_of_the_first},
     {"shared rules: one of Redisson's that was woken", test_woken},
     {"shared rules: broken", test_break},
