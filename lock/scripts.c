@@ -375,27 +375,28 @@ static const uint8_t shared[] =
     "\330aj\n\300C=P\225(\253k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return aj\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
     "ak(\202v={f,Q\234\3240 0 \254}\n\277J>b\355k\236n=\316\234m \277k" /* ak()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
     "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243X\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or X or C\nif D then  */
-    "ai(\253k\230f\251\220J=k\230D\230q\2410\225(\253h\243F(0)\241f\005\244" /* ai(not k and f)end\nlocal J=k and D and q==0 and(not h or F(0)==false)\nlocal  */
-    "E\nif#w\036\243X\230q\036\232\214Y\236W(V(d)\251if#w\036\243C\236R(" /* E\nif#w>0 or X and q>0 then\nif Y then W(V(d))end\nif#w>0 or C then R( */
-    "C\355Y\230f\251\261\214D\232\214o\263\006\232\340\252\341'" /* C and not Y and f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1' */
-    "\202o=1\n\204(true\202\211E=h\230N(\253k\230f,U\230f\242E\241true\355" /* )\no=1\nal(true)\nend\nE=h and N(not k and f,U and f)\nif E==true and not  */
-    "k\232\214o\263\006\236o=\267ttl\252\251v={}\nab\010\305\341\201d\234y\202W(V(d)" /* k then\nif o~=-2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nW(V(d) */
-    "\202R(\202v,w={},{}\nai(\202if#w\036\236R(\251\261\214E\241'giv\200'\232o" /* )\nR()\nv,w={},{}\nai()\nif#w>0 then R()end\nelseif E=='given' then\no */
-    "=\267ttl\252\202\261\266C\230n\263\316\236\011\224\354d\201s\251" /* =a('pttl',g)\nelse\nif C and n~='0' then a('hset',c,'released',s)end\n */
-    "\214o\263\006\236\206\276\252\251\211\277k\232\214J\236\356\240" /* if o~=-2 then a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c */
-    "\233limit'\251\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236" /* ,'limit')end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then  */
-    "\326\302t\275\351b\001(Y),\327\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274" /* return{1,tonumber(Y),e}end\nif L and(q>0 or not D)then\na('zscore',l,f */
-    "\202\356\240\233w\015'\202\300v=o\266Z\036\230q>=Z\232\220k=" /* )\na('hdel',c,'woken')\nend\nlocal v=o\nif Z>0 and q>=Z then\nlocal k= */
-    "\337h.hu\350\nf\231i,S \374 pairs(B)do\266S\036\236k=\337h.m\374(k,i\251\211" /* math.huge\nfor i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\n */
-    "v=k-e\n\277G\241\316\236\326\312v,\327\300k=a\212\223 F(af\244" /* v=k-e\nend\nif G=='0' then return{0,v,e}end\nlocal k=af and F(af)\nlocal  */
-    "w=a\212\223(k\241\212\231k\241f\005\355H\244\342\253H \226(t[4]\231\317)\357" /* w=af and(k==f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1, */
-    "8)\263r\3578\242i\232\220k=H\225(\303pos\272\274\233MAXLEN\201\021)\226" /* 8)~=r:sub(1,8)\nif i then\nlocal k=H and(a('lpos',j,f,'MAXLEN',1000)or */
-    "(\020,\021)\223 \021)\242k\232\220q=e+(k\336)*z\nif\207\275\351b" /* (a('lindex',j,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumb */
-    "\001(H)<q\236\322add\301,q\274\251\261\n\322add\301\233XX\2010\274\244p=\206" /* er(H)<q then a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a(' */
-    "rp\022h\272\274\202\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412" /* rpush',j,f)\na('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'12 */
-    "096\222\222\254\202\340\301\3412096\222\222\254\202\211W(V(2*G)\202\311\273\274," /* 09600000')\na('pexpire',l,'1209600000')\nend\nW(V(2*G))\na('hset',c,f, */
-    "A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\3630\251\214w\236" /* A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u(0)end\nif w then  */
-    "v=G/25 \261\214h\230h\263f\236v=-1 \211\326\312v,\327\n" /* v=G/25 elseif h and h~=f then v=-1 end\nreturn{0,v,e}\n */
+    "ai(\253k\230f\251\220E=k\355D\230\375t\204l\252)\025\241\316\245" /* ai(not k and f)end\nlocal E=k and not D and a('hgetall',g)[2]=='0'\nlocal  */
+    "J=k\230q\2410\355E\225(\253h\243F(0)\241f\005\244E\nif#w\036\243X" /* J=k and q==0 and not E and(not h or F(0)==false)\nlocal E\nif#w>0 or X */
+    "\230q\036\232\214Y\236W(V(d)\251if#w\036\243C\236R(C\355Y\230" /*  and q>0 then\nif Y then W(V(d))end\nif#w>0 or C then R(C and not Y and  */
+    "f\251\261\214D\232\214o\263\006\232\340\252\341'\202o=1\n\204(true\202" /* f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nal(true)\n */
+    "\211E=h\230N(\253k\230f,U\230f\242E\241true\355k\232\214o\263" /* end\nE=h and N(not k and f,U and f)\nif E==true and not k then\nif o~= */
+    "\006\236o=\267ttl\252\251v={}\nab\010\305\341\201d\234y\202W(V(d)\202R(\202v,w={}" /* -2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nW(V(d))\nR()\nv,w={} */
+    ",{}\nai(\202if#w\036\236R(\251\261\214E\241'giv\200'\232o=\267ttl\252\202" /* ,{}\nai()\nif#w>0 then R()end\nelseif E=='given' then\no=a('pttl',g)\n */
+    "\261\266C\230n\263\316\236\011\224\354d\201s\251\214o\263\006\236" /* else\nif C and n~='0' then a('hset',c,'released',s)end\nif o~=-2 then  */
+    "\206\276\252\251\211\277k\232\214J\236\356\240\233limit'\251" /* a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit')end\n */
+    "\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236\326\302t" /* return{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then return{1,t */
+    "\275\351b\001(Y),\327\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356" /* onumber(Y),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
+    "\240\233w\015'\202\300v=o\266Z\036\230q>=Z\232\220k=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal v=o\nif Z>0 and q>=Z then\nlocal k=math.huge\n */
+    "f\231i,S \374 pairs(B)do\266S\036\236k=\337h.m\374(k,i\251\211v=k-e\n\277" /* for i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif  */
+    "G\241\316\236\326\312v,\327\300k=a\212\223 F(af\244w=a\212\223(k\241" /* G=='0' then return{0,v,e}end\nlocal k=af and F(af)\nlocal w=af and(k== */
+    "\212\231k\241f\005\355H\244\342\253H \226(t[4]\231\317)\3578)\263r\357" /* f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\242i\232\220k=H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020" /* 8)\nif i then\nlocal k=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
+    ",\021)\223 \021)\242k\232\220q=e+(k\336)*z\nif\207\275\351b\001(H)<q\236" /* ,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then  */
+    "\322add\301,q\274\251\261\n\322add\301\233XX\2010\274\244p=\206rp\022h\272\274\202" /* a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
+    "\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
+    "\301\3412096\222\222\254\202\211W(V(2*G)\202\311\273\274,A\023]\362A\025\362" /* ',l,'1209600000')\nend\nW(V(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
+    "G\234\324S\270ARGV\025\242i\236\3630\251\214w\236v=G/25 \261\214h\230h\263" /* G..' S'..ARGV[2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~= */
+    "f\236v=-1 \211\326\312v,\327\n" /* f then v=-1 end\nreturn{0,v,e}\n */
     ;
 
 static const uint8_t downgrade[] =
@@ -420,7 +421,7 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3934, "5ea443e25bdcd02486735ae23080b8878b6d8000"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8419, "62c2d1d3dba817a6ac84b3f3dc6fa2ee195f4136"};
+    {common, hand_over, share, shared}, 8470, "016ac1d8d79d7a98f48071006fa41e669e01f298"};
 
 const struct fairlock_script fairlock_downgrade_script = {
     {common, hand_over, share, downgrade}, 6680, "141f1dd52eec4cf1468aab5778d7933c7eecdde1"};

@@ -57,8 +57,10 @@ if ending and token == '' and (score or not held_before) then forget(id) end
 
 local open = ttl == -2 or shared or held_before -- else somebody has it alone
 if open then let_in(not ending and id) end
--- The limit ends with the last who names it. If more wait, it ends by its time.
-local unlimited = ending and open and held == 0 and (not head or next_sharer(0) == false)
+-- The limit ends with the last who names it. If more wait, it ends by its time. A claim alone may be that of
+-- one who shares.
+local claimed = ending and not open and call('hgetall', lock)[2] == '0'
+local unlimited = ending and held == 0 and not claimed and (not head or next_sharer(0) == false)
 local given
 
 if #entered > 0 or shared and held > 0 then

@@ -344,6 +344,26 @@ static void test_limit_of_a_claim(void)
   end_rules();
 }
 
+/* It ends with the last who waits to share, too, unless somebody who shares was handed the lock alone. */
+static void test_limit_of_who_leaves(void)
+{
+  begin_rules();
+  CHECK_EQUAL(ask_alone("x:1", "0 30000+"), 1);
+  int64_t only = value;
+  CHECK_EQUAL(ask("a:1", 2, "5000 30000+"), 0);
+  CHECK_EQUAL(ask("b:1", 2, "5000 30000+"), 0);
+  CHECK_EQUAL(ask("a:1", 2, "0 0"), 0);
+  CHECK_EQUAL(ask("c:1", 3, "5000 30000+"), 2);
+  CHECK_EQUAL(ask("b:1", 2, "0 0"), 0);
+  wait_as("c:1", 3);
+  CHECK_EQUAL(ask("d:1", 3, "5000 30000+"), 0);
+  CHECK_EQUAL(release_alone("x:1", only), 1);
+  CHECK(holds("c:1") && !field_of("c:1").shared);
+  CHECK_EQUAL(ask("d:1", 3, "0 0"), 0);
+  CHECK_EQUAL(ask("b:1", 2, "0 30000+"), 2);
+  end_rules();
+}
+
 /* Leases */
 
 /* Rounded up, to few ends, and by a sixteenth at most. */
@@ -745,6 +765,7 @@ const struct check_test check_tests[] = {
     {"shared rules: a limit ends", test_limit_ends},
     {"shared rules: a limit outlasts claims", test_limit_outlasts_claims},
     {"shared rules: the limit of a claim", test_limit_of_a_claim},
+    {"shared rules: the limit of who leaves", test_limit_of_who_leaves},
     {"shared rules: ends of leases", test_ends},
     {"shared rules: the TTL", test_ttl},
     {"shared rules: a confirmation", test_confirmation},
