@@ -38,7 +38,7 @@ static void on_other_limit(struct fairlock_engine *engine, const struct fairlock
   char text[80] = "LIMIT of those who share: ";
   size_t size = strlen(text);
   size += resp_format_number(text + size, engine->values[1]);
-  memcpy(text + size, ", not ", 6);
+  memcpy(text + size, ", not ", sizeof ", not ");
   size += 6;
   size += resp_format_number(text + size, shared->limit);
   struct resp_event error = {
