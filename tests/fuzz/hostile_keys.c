@@ -81,7 +81,7 @@ static const char audit_script[] =
     "local token, ends, holds = (count or ''):match('^(%d+) (%d+) (%d+) %S')\n"
     "reply[14] = token or ''\n"
     "if token then count = live(ends) and holds\n"
-    "elseif try('hget', KEYS[1], 'shared') then count = false end\n"
+    "elseif ARGV[2] == '1' and try('hget', KEYS[1], 'shared') then count = false end\n"
     "reply[7] = count and '=' .. count or ''\n"
     "reply[8] = try('hget', KEYS[4], 'token') or ''\n"
     "reply[9] = try('zscore', KEYS[3], id) or ''\n"
@@ -144,7 +144,7 @@ static const char *pick(const char *const *from, size_t count)
 /* Ours, Redisson's, and some that are names of fields of ours. */
 static const char *const ids[] = {"c:1",   "c:2",    "c:3",         "4d6f:77", "peer:1",   "",
                                   "token", "holder", "a:b:c",       "%s",      "released", "since",
-                                  "woken", "\r\n",   "suspect:c:2", "{k}"};
+                                  "woken", "\r\n",   "suspect:c:2", "{k}",     "shared",   "limit"};
 
 static const char *const numbers[] = {"0",
                                       "1",
@@ -173,9 +173,9 @@ static const char *const numbers[] = {"0",
 static const char *const scores[] = {
     "0", "-1", "inf", "-inf", "1e308", "-1e308", "1700000000000", "4102444800000", "0.5"};
 
-static const char *const fields[] = {"token",           "holder",         "released",
-                                     "woken",           "since",          "suspect:c:2",
-                                     "suspect:4d6f:77", "suspect:peer:1", "junk"};
+static const char *const fields[] = {"token", "holder",      "released",        "woken",
+                                     "since", "suspect:c:2", "suspect:4d6f:77", "suspect:peer:1",
+                                     "junk",  "limit",       "shared"};
 
 /* Some seconds from now: in ms, or as the note on a waiter that is alive, or no longer. */
 static const char *near_time(void)
@@ -336,7 +336,8 @@ static void text_at(char *to, size_t size, size_t index)
 static void look(struct audit *audit, const char *id)
 {
   memset(audit, 0, sizeof *audit);
-  CHECK(raw_run(&redis, "EVALSHA %s 4 %s %s %s %s %s", audit_sha, NAME, QUEUE, TIMEOUT, OURS, id));
+  CHECK(raw_run(&redis, "EVALSHA %s 4 %s %s %s %s %s %d", audit_sha, NAME, QUEUE, TIMEOUT, OURS, id,
+                (int)sharing));
   CHECK_EQUAL(redis.count, 19);
   for (size_t i = 0; i < 4; i++)
     text_at(audit->type[i], sizeof audit->type[i], i + 1);
@@ -522,7 +523,7 @@ static struct request choose_shared(void)
   struct audit audit;
   struct request request = {SCRIPT_SHARE + (int)below(5) / 2, PICK(own), 0, 0, ""};
   look(&audit, request.id);
-  bool number = audit.own[0] != 0 && strlen(audit.own) < 20;
+  bool number = audit.own[0] != 0 && strlen(audit.own) < 16;
   (void)snprintf(token, sizeof token, "%s", number ? audit.own : "");
   if (below(3) != 0) request.token = token;
   if (request.script == SCRIPT_UNSHARE) return request;
