@@ -24,7 +24,7 @@ running='while read -r it; do
     set -- $now
     [ "$start" != "${20}" ] || echo "${it%% *} $now"
   done <"$0.stat"'
-loop='while :; do date +%s%N >"$1.now"; mv "$1.now" "$1.beat"; echo $$ >"$1"; sleep 0.05; done'
+loop="$note; "'while :; do date +%s%N >"$1.now"; mv "$1.now" "$1.beat"; sleep 0.05; done'
 
 # command_of KIND: a script that is given the file of ids, and the scripts above
 command_of() {
@@ -83,7 +83,7 @@ none_runs() {
 over() {
   for kind in $kinds; do
     ends $1 "$(cat "$dir/$kind.run")"
-    [ $1 = 137 ] || none_runs $kind || fail "$kind: its command has ended, and not all that it has started"
+    [ $1 = 137 ] || none_runs $kind || fail "$kind: its command has ended, and not all that it has started: $(sh -c "$running" "$dir/$kind.ids")"
   done
 }
 
@@ -163,7 +163,8 @@ test_server_freezes() {
   kill -STOP $server
   over 79
   ends 79 $beating
-  dead "$(cat "$dir/beats")" || fail "it runs"
+  still=$(sh -c "$running" "$dir/beats")
+  [ -z "$still" ] || fail "it runs: $still"
   lived=$(($(cat "$dir/beats.beat") / 1000000 - froze))
   [ $lived -lt 9000 ] || fail "it lived for another $lived ms"
   kill -CONT $server

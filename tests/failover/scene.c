@@ -23,6 +23,14 @@ static void note_extension(void)
   believed_us = atomic_load(&contest.hold[0].until_us);
 }
 
+/* WAIT counts from what the same connection wrote last. */
+bool scene_replicated(int node)
+{
+  struct raw *raw = node_raw(&rig.node[node]);
+  return raw_run(raw, "SET {" DOOR "}:mark 1 PX 1") &&
+         raw_number(raw, "WAIT %d %d", rig.cluster ? 1 : 2, MOVED_SOON) == (rig.cluster ? 1 : 2);
+}
+
 void scene_gather(const struct connection *connection, int node)
 {
   contest_begin(&contest, DOOR);
@@ -31,6 +39,7 @@ void scene_gather(const struct connection *connection, int node)
     (void)contest_pass(&contest, connection, FAIRLOCK_RENEW, 20);
     CHECK(queue_reaches(node_raw(&rig.node[node]), DOOR, i));
   }
+  CHECK(scene_replicated(node));
   lease_ms = connection->lease_ms;
   note_extension();
 }

@@ -20,6 +20,9 @@ extern struct contest contest;
 /* An address that begins with this node, and no end of patience. Valid until the next call. */
 struct connection scene_connection(int first, int replicas);
 
+/* The live replicas of a node have all that was written there until now. */
+bool scene_replicated(int node);
+
 /* Starts a holder (contender 0) and waiters (1 to WAITERS), and waits until a node has them all. */
 void scene_gather(const struct connection *connection, int node);
 

@@ -34,6 +34,7 @@ static void gather(int first, int replicas, int node)
     else (void)contest_pass(&contest, i == WRITER ? &writer : &reader, FAIRLOCK_RENEW, 20);
     CHECK(queue_reaches(node_raw(&rig.node[node]), DOOR, i - LIMIT + 1));
   }
+  CHECK(scene_replicated(node));
   note_beliefs();
 }
 

@@ -285,6 +285,8 @@ static void test_break(void)
   keeper_open(proxy.port, "break", true);
   for (int i = 0; i < 5; i++) {
     uint64_t token = pair();
+    /* one that begins before the last release was answered is in doubt, and not kept */
+    AWAIT(raw_number(&redis, "EXISTS break") == 1, token = pair());
     CHECK(kept("break"));
     proxy_sever(&proxy);
     CHECK(given_back_within("break", KEEP_MS / 2));
