@@ -158,7 +158,7 @@ static void enter_all(int waiter_ms)
     CHECK_EQUAL(who, i);
     CHECK_EQUAL(ask(who, -1, LEASE, tokens[who]), 1);
   }
-  CHECK_EQUAL(called("hgetall:"), 0);
+  CHECK(called("hgetall:") <= 1); /* of the notes, by the first grant in 1000 s */
   CHECK_EQUAL(called("evalsha:"), CROWD);
   int64_t each = called("") / CROWD;
   printf("# %d commands each\n", (int)each);
