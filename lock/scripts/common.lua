@@ -1,7 +1,8 @@
--- What lock.lua and break.lua begin with.
+-- What all scripts but inspect.lua begin with.
 --
 -- KEYS  1 lock, a hash: holder id -> hold count; its TTL is the lease. Count 0: one of our waiters
---         was handed the lock and has not confirmed it yet; the TTL is then its waiter timeout
+--         was handed the lock and has not confirmed it yet; the TTL is then its waiter timeout. If it
+--         is shared: see share.lua
 --       2 queue, a list of waiter ids, first come first
 --       3 timeout, a sorted set: waiter id -> ms after which Redisson evicts it
 --       4 meta, a hash: what Redisson does not know of

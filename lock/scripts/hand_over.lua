@@ -1,4 +1,4 @@
--- What lock.lua and break.lua do when the lock is free and somebody waits.
+-- What all scripts but inspect.lua do when the lock is free and somebody waits.
 
 -- For how long a waiter without a readable note may be silent: one of Redisson, or of a later release
 local redisson_timeout = '5000'

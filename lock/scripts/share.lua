@@ -35,7 +35,8 @@ if alone then
   of, till, count, words = last:match('^%d+$') or '0', now + (ttl < 0 and lease or math.min(ttl, 1e9)), own:match('^%d+$') or '1', lease .. renews
 end
 
--- A time, if it is to come. One that nobody of this format can mean is none: Redis might refuse it.
+-- Returns a time as a number, or false: it has passed, or is so far away (23 days) that no client of this
+-- format has written it, and Redis might refuse it.
 local function coming(text)
   local at = tonumber(text) or 0
   return at > now and at < now + 2e9 and at

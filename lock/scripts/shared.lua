@@ -2,15 +2,15 @@
 --
 -- ARGV  1 as lock.lua's; 2 see share.lua
 -- Reply as lock.lua's, and
---       {0, ttl, now}       as many as may share the lock: how long until the first lease ends, if id
---                           tries or is first in line
---       {2, limit, now}    others share or wait with this limit: nothing was done
+--       {0, ttl, now}      not now, because as many hold as may: if id tries or is first in line, how
+--                          long until the first of their leases ends
+--       {2, limit, now}    others share the lock, or wait to, with this limit: nothing was done
 -- include common.lua
 -- include hand_over.lua
 -- include share.lua
 
--- Who is the first that shares among nine waiters from this place on; false: none of them, and no more
--- wait.
+-- Returns the first waiter that is to share, of nine from this place on; false: there is none, and nobody
+-- waits behind the nine; nil: there is none, but others wait behind them.
 local function next_sharer(place)
   for at = place, place + 8 do
     local waiter = call('lindex', queue, at)
