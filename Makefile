@@ -220,14 +220,14 @@ TESTS_OF_TESTS := $(FOUND_TEST) tests/demo/test_picture.sh tests/bench/decode_cy
   $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
 LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
-  $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
+  $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared)
 OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
   $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(DEB_TEST) $(ZEPHYR_TESTS) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 
 # What CI does not run, but a release asks for: suites that find no mutant that no other one finds
 # (tests/mutants/README.md), and those of what changes seldom. test_rotation has a part in `make test`.
-ONLY_RELEASE := $(addprefix $(BUILD)/tests/server/,test_hostile test_late test_far) $(SOCKETS)/threads \
+ONLY_RELEASE := $(addprefix $(BUILD)/tests/server/,test_hostile test_late test_shared_late test_far) $(SOCKETS)/threads \
   $(filter-out tests/tools/test_layers.sh,$(wildcard tests/tools/test_*.sh)) $(DOCS_TEST) $(RELEASE_TEST)
 NOT_FIRST := $(ONLY_ALL) $(ONLY_RELEASE)
 $(if $(filter-out $(SUITES),$(NOT_FIRST)),$(error no suites: $(filter-out $(SUITES),$(NOT_FIRST))))
