@@ -74,7 +74,8 @@ struct caller {
 };
 
 static struct fairlock_engine engine;
-static struct fairlock handles[HANDLES];
+/* Those that share use all of a slot, the others its handle. */
+static struct fairlock_shared slots[HANDLES];
 static struct caller callers[HANDLES];
 static struct witness witness;
 static struct fairlock_config config;
@@ -91,6 +92,8 @@ static bool follows, goes_anywhere, was_redirected;
 /* Locks that are kept */
 static struct fairlock_keeper keep;
 static bool keeps;
+static struct fairlock_sharing sharing;
+static bool shares; /* all handles but the first do */
 
 /* Credentials that change. What was given last is freed at the next call. */
 static struct fairlock_credentials credentials;
@@ -172,12 +175,21 @@ static void say(enum hostile_words words)
   deliver(SIZE_MAX);
   hostile.now = 1700000000000 + (int64_t)(now - start);
   for (int i = 0; i < HANDLES; i++)
-    hostile.tokens[i] = handles[i].token;
+    hostile.tokens[i] = slots[i].handle.token;
   backlog_start = 0;
   backlog_end = hostile_say(&hostile, words, backlog);
 }
 
 /* The caller */
+
+static int index_of(const struct fairlock *handle)
+{
+  int i = 0;
+  while (i < HANDLES && handle != &slots[i].handle)
+    i++;
+  CHECK(i < HANDLES);
+  return i;
+}
 
 static void report(const struct fairlock_report *part, void *context)
 {
@@ -192,12 +204,12 @@ static void lost(struct fairlock *handle, void *context)
 {
   CHECK(context == &config);
   CHECK(fairlock_engine_remaining_ms(handle, now) == 0);
-  callers[handle - handles].losses++;
+  callers[index_of(handle)].losses++;
 }
 
 static void ended(struct fairlock *handle, int status, void *context)
 {
-  struct caller *caller = &callers[handle - handles];
+  struct caller *caller = &callers[index_of(handle)];
   CHECK(context == &config);
   CHECK(caller->under_way && handle->result == status && status != FAIRLOCK_PENDING);
   caller->under_way = false;
@@ -206,7 +218,7 @@ static void ended(struct fairlock *handle, int status, void *context)
 static void was_asked(struct fairlock *handle, void *context)
 {
   CHECK(context == &config);
-  CHECK(handle->holds > 0 && callers[handle - handles].there);
+  CHECK(handle->holds > 0 && callers[index_of(handle)].there);
 }
 
 static void began(struct caller *caller, uint32_t limit)
@@ -268,20 +280,30 @@ static int take_out(struct caller *caller, struct fairlock *handle)
   for (; other != NULL; other = fairlock_schedule_next(other, true))
     CHECK(other != handle);
   /* the memory is the caller's again; who uses it finds no engine in it */
-  memset(handle, 0, sizeof *handle);
+  memset(&slots[index_of(handle)], 0, sizeof slots[0]);
   caller->there = false;
-  witness.numbers[handle - handles] = 0;
+  witness.numbers[index_of(handle)] = 0;
   return status;
+}
+
+/* One of those that share names a limit, and the next one none. */
+static int add(unsigned which)
+{
+  const struct witness_lock *lock = &witness_locks[which];
+  bool sharer = shares && which > 0;
+  witness.limits[which] = sharer ? (int)(which - 1) * 7 : -1;
+  if (!sharer) return fairlock_engine_add(&engine, &slots[which].handle, lock->name, lock->size);
+  return fairlock_engine_add_shared(&engine, &slots[which], lock->name, lock->size,
+                                    (uint32_t)witness.limits[which]);
 }
 
 static void operate(unsigned what, unsigned which)
 {
   struct caller *caller = &callers[which];
-  struct fairlock *handle = &handles[which];
+  struct fairlock *handle = &slots[which].handle;
   if (!caller->there) {
     memset(caller, 0, sizeof *caller);
-    caller->there = fairlock_engine_add(&engine, handle, witness_locks[which].name,
-                                        witness_locks[which].size) == FAIRLOCK_OK;
+    caller->there = add(which) == FAIRLOCK_OK;
     CHECK(caller->there);
     witness.numbers[which] = handle->number;
     return;
@@ -396,7 +418,9 @@ static void check_sequences(const struct fairlock *handle, const struct fairlock
 static bool is_there(const struct fairlock *handle)
 {
   if (handle == &credentials.own.handle) return changes;
-  return handle >= handles && handle < handles + HANDLES && callers[handle - handles].there;
+  for (int i = 0; i < HANDLES; i++)
+    if (handle == &slots[i].handle) return callers[i].there;
+  return false;
 }
 
 static void check_awaiting(void)
@@ -411,7 +435,7 @@ static void check_awaiting(void)
   }
   CHECK(found == 0 || engine.youngest == previous);
   for (int i = 0; i < HANDLES; i++)
-    if (callers[i].there && handles[i].unanswered > 0) CHECK(found-- > 0);
+    if (callers[i].there && slots[i].handle.unanswered > 0) CHECK(found-- > 0);
   if (changes && credentials.own.handle.unanswered > 0) CHECK(found-- > 0);
   CHECK(found == 0);
 }
@@ -457,7 +481,7 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
     /* one that was kept: the belief in it has not ended */
     bool back = keeps && handle->token == caller->kept && (int32_t)(caller->until - now) > 0;
     if (!allowed && back) {
-      CHECK(witness.armed[handle - handles]);
+      CHECK(witness.armed[index_of(handle)]);
       allowed = true;
       until = caller->until;
     }
@@ -484,7 +508,8 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
 
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
 {
-  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_WRONG_SHARD);
+  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_OTHER_LIMIT);
+  CHECK(handle->result != FAIRLOCK_OTHER_LIMIT || handle->keep & SHARES);
   CHECK(caller->under_way == (handle->result == FAIRLOCK_PENDING));
   if (caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK && caller->acquires) {
     CHECK(holding(handle) || handle->phase == LOST);
@@ -510,11 +535,11 @@ static void check_verdict(const struct fairlock *handle, struct caller *caller)
 static void look(uint32_t seen[2 * HANDLES + 2], uint32_t at)
 {
   for (int i = 0; i < HANDLES; i++) {
-    seen[2 * i] = callers[i].there ? (uint32_t)handles[i].result : 0;
-    seen[2 * i + 1] =
-        callers[i].there
-            ? handles[i].phase | (fairlock_engine_remaining_ms(&handles[i], at) > 0 ? 256U : 0U)
-            : 0;
+    seen[2 * i] = callers[i].there ? (uint32_t)slots[i].handle.result : 0;
+    seen[2 * i + 1] = callers[i].there
+                          ? slots[i].handle.phase |
+                                (fairlock_engine_remaining_ms(&slots[i].handle, at) > 0 ? 256U : 0U)
+                          : 0;
   }
   seen[2 * HANDLES] = fairlock_engine_wants(&engine, at) & ~(unsigned)FAIRLOCK_SEND;
   seen[2 * HANDLES + 1] = engine.first != NULL && fairlock_handle_may_send(engine.first);
@@ -524,7 +549,7 @@ static void look(uint32_t seen[2 * HANDLES + 2], uint32_t at)
 static void check_deadline(void)
 {
   static struct fairlock_engine engine_kept;
-  static struct fairlock handles_kept[HANDLES];
+  static struct fairlock_shared slots_kept[HANDLES];
   static struct caller callers_kept[HANDLES];
   static struct fairlock_topology topology_kept;
   static struct fairlock_credentials credentials_kept;
@@ -538,7 +563,7 @@ static void check_deadline(void)
   if (left < 2) return;
   uint32_t then = now + left - 1;
   engine_kept = engine;
-  memcpy(handles_kept, handles, sizeof handles);
+  memcpy(slots_kept, slots, sizeof slots);
   memcpy(callers_kept, callers, sizeof callers);
   topology_kept = topology;
   credentials_kept = credentials;
@@ -547,7 +572,7 @@ static void check_deadline(void)
   look(after, then);
   CHECK(memcmp(before, after, sizeof before) == 0);
   engine = engine_kept;
-  memcpy(handles, handles_kept, sizeof handles);
+  memcpy(slots, slots_kept, sizeof slots);
   memcpy(callers, callers_kept, sizeof callers);
   topology = topology_kept;
   credentials = credentials_kept;
@@ -559,11 +584,11 @@ static void check(void)
   check_lists();
   for (int i = 0; i < HANDLES; i++) {
     if (!callers[i].there) {
-      CHECK(memcmp(&handles[i], &nobody, sizeof nobody) == 0);
+      CHECK(memcmp(&slots[i].handle, &nobody, sizeof nobody) == 0);
       continue;
     }
-    check_hold(&handles[i], &callers[i]);
-    check_verdict(&handles[i], &callers[i]);
+    check_hold(&slots[i].handle, &callers[i]);
+    check_verdict(&slots[i].handle, &callers[i]);
   }
   check_deadline();
 }
@@ -681,7 +706,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   unsigned choices = next();
   unsigned spare = next();
   config.receive_size = FAIRLOCK_RECEIVE_SIZE(3U, 2U) + spare % RECEIVE_SPARE;
-  config.send_size = FAIRLOCK_SEND_MIN + next();
+  unsigned room = next();
+  config.send_size = FAIRLOCK_SEND_MIN + room;
   config.receive_buffer = malloc(config.receive_size);
   config.send_buffer = malloc(config.send_size);
   config.client_id = "id";
@@ -700,7 +726,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   start = now = 0xfffff000U;
   unseen = 0;
   backlog_start = backlog_end = 0;
-  memset(handles, 0, sizeof handles);
+  memset(slots, 0, sizeof slots);
   memset(callers, 0, sizeof callers);
   witness_init(&witness, now);
   CHECK(config.receive_buffer != NULL && config.send_buffer != NULL);
@@ -720,6 +746,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   keep.keep_ms = 1 + spare * 70;
   if (keeps) CHECK(fairlock_engine_keep(&engine, &keep) == FAIRLOCK_OK);
   witness.keeps = keeps;
+  shares = room == 253 || room == 254;
+  if (shares) fairlock_engine_share(&engine, &sharing);
   while (hostile.left > 0) {
     witness_step(&witness);
     step();

@@ -93,6 +93,8 @@ void witness_init(struct witness *witness, uint32_t now)
   witness->now = now;
   witness->scripts = 0;
   memset(witness->numbers, 0, sizeof witness->numbers);
+  for (unsigned i = 0; i < WITNESS_LOCKS; i++)
+    witness->limits[i] = -1;
   witness->id_size = 0;
   witness->offset = INT64_MIN;
   witness->replicas = 0;
@@ -165,10 +167,10 @@ static bool take_id(const struct witness *witness, const uint8_t *text, size_t s
 static char script_named(const struct witness_element *element)
 {
   const struct fairlock_script *scripts[] = {&fairlock_lock_script, &fairlock_break_script,
-                                             &fairlock_inspect_script};
-  for (int i = 0; i < 3; i++) {
-    if (is(element, scripts[i]->sha1)) return "abi"[i];
-    if (element->size == scripts[i]->size) return "abi"[i];
+                                             &fairlock_inspect_script, &fairlock_shared_script};
+  for (int i = 0; i < 4; i++) {
+    if (is(element, scripts[i]->sha1)) return "abiS"[i];
+    if (element->size == scripts[i]->size) return "abiS"[i];
   }
   return 0;
 }
@@ -227,7 +229,19 @@ static bool needs_wait(const struct witness *witness, const struct witness_reque
   return witness->replicas > 0 && request->script == 'a';
 }
 
-/* EVALSHA script 4 lock queue timeout ours [argument]. */
+/* One that shares says its limit with each request, and the others none. */
+static bool good_limit(const struct witness *witness, uint32_t number, bool shared)
+{
+  const struct witness_element *limit = &witness->sent.elements[8];
+  for (unsigned i = 0; i < WITNESS_LOCKS; i++) {
+    if (witness->numbers[i] != number) continue;
+    return shared ? limit->is_number && limit->number == witness->limits[i]
+                  : witness->limits[i] < 0;
+  }
+  return true; /* that is gone by now */
+}
+
+/* EVALSHA script 4 lock queue timeout ours [argument [limit]]. */
 static bool take_script(struct witness *witness)
 {
   const struct witness_element *elements = witness->sent.elements;
@@ -242,13 +256,16 @@ static bool take_script(struct witness *witness)
     return false;
   if (request->script == 'i') return witness->sent.count == 7;
   const struct witness_element *argument = &elements[7];
-  if (witness->sent.count != 8 || argument->size > sizeof argument->text) return false;
+  bool shared = request->script == 'S';
+  if (witness->sent.count != 8U + shared || argument->size > sizeof argument->text) return false;
+  if (shared) request->script = 'a'; /* it is what that is */
   const uint8_t *space = memchr(argument->text, ' ', argument->size);
   if (space == NULL) return false;
   size_t size = (size_t)(space - argument->text);
   bool good_id = request->script == 'b' ? take_anyone(argument->text, size)
                                         : take_id(witness, argument->text, size, &request->number);
   if (!good_id || !take_numbers(argument, request)) return false;
+  if (request->script == 'a' && !good_limit(witness, request->number, shared)) return false;
   if (request->script == 'a' && request->lease == 0) request->script = 'r'; /* the same script */
   if (!good_request(request)) return false;
   witness->wait_due = needs_wait(witness, request);

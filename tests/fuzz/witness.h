@@ -9,7 +9,7 @@
 
 #include "engine.h"
 
-enum { WITNESS_REQUESTS = 4096, WITNESS_TEXT = 8192, WITNESS_ELEMENTS = 16, WITNESS_HOLDS = 64 };
+enum { WITNESS_REQUESTS = 4096, WITNESS_TEXT = 12288, WITNESS_ELEMENTS = 16, WITNESS_HOLDS = 64 };
 
 /* The locks: one name has nothing special, one has a brace, one a NUL and a line's end. */
 enum { WITNESS_LOCKS = 3 };
@@ -73,6 +73,7 @@ struct witness {
   struct witness_stream sent, received;
   uint32_t now;
   uint32_t numbers[WITNESS_LOCKS]; /* of the handles, one for each lock; 0: there is none */
+  int limits[WITNESS_LOCKS];       /* of those handles that share; -1: of the others */
   char id[WITNESS_ID];             /* of the client, as witness_knows() was told */
   size_t id_size;
 
