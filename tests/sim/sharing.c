@@ -103,8 +103,9 @@ struct party *next_to_share(struct world *world, struct lock *lock)
     const struct item *item = list_at(&queue->list, i);
     struct party *party = party_named(world, (struct text){item->data, item->size});
     if (party == NULL || party->device == NULL) return NULL; /* Redisson's, as hand_over.lua says */
-    if (read_note(value_of(ours, party->id)).alive_until <= store->now || !party_listens(party))
-      continue;
+    int64_t alive_until = read_note(value_of(ours, party->id)).alive_until;
+    if (alive_until < store->now || !party_listens(party)) continue;
+    if (alive_until == store->now) return NULL; /* until some time in this millisecond */
     return party->shares && room(lock, party) ? party : NULL;
   }
   return NULL;
