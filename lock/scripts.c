@@ -256,26 +256,28 @@ static const uint8_t break_before[] =
     "\220\370i\331\244p='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270" /* local function i(b)\nlocal p='redisson_lock__channel'..j:sub(20)..':'.. */
     "b\245q=\267\250\265\031n\351\265\201p)\025\036\230'p\250l\313h'\266\253q\232\220" /* b\nlocal q=a('pubsub','numsub',p)[2]>0 and 'publish'\nif not q then\nlocal  */
     "B=\030p\250\265\031shardn\351\265\201p)\025\nq=B\230B\036\230'sp\250l\313h'" /* B=redis.pcall('pubsub','shardnumsub',p)[2]\nq=B and B>0 and 'spublish' */
-    "\373\330q,p\n\300A=\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn q,p\nend\nlocal A=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
-    "ld\001'\244R=f\241'*'\230m\241\317\245d,E,w={},{},0\nf\231C=\302#A,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal d,E,w={},{},0\nfor C=1,#A,2 do */
-    "\245s,S,v=A[C],A[C\336]:\337\376\203^(\032\264\346'\244H=S\243s\241Q\230" /* \nlocal s,S,v=A[C],A[C+1]:match('^(%d+) (%d+) ')\nlocal H=S or s==Q and  */
+    "\373\330q,p\n\300w=\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn q,p\nend\nlocal w=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
+    "ld\001'\244R=f\241'*'\230m\241\317\245d,E,A={},{},0\nf\231C=\302#w,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal d,E,A={},{},0\nfor C=1,#w,2 do */
+    "\245s,S,v=w[C],w[C\336]:\337\376\203^(\032\264\346'\244H=S\243s\241Q\230" /* \nlocal s,S,v=w[C],w[C+1]:match('^(%d+) (%d+) ')\nlocal H=S or s==Q and  */
     "n\266s\241'sha\344'\243v\225(t\275\351b\001(v)<=e \226\207\275\351b\001(v)>=e+2e9)t\215\352" /* n\nif s=='shared' or v and(tonumber(v)<=e or tonumber(v)>=e+2e9)then\nelse */
     "if\010\241'*'\243f\241s)\223(m\241\317\243m\241H)\223(R\243\253d\023])t\215\nd[#d\336]=s\n" /* if(f=='*' or f==s)and(m=='' or m==H)and(R or not d[1])then\nd[#d+1]=s\n */
-    "d[s]=H\352\nE[v\2430]=(E[v\2430]\2310)\336\nw=\337h.\323x(w,t\275\351b\001(v\002" /* d[s]=H\nelse\nE[v or 0]=(E[v or 0]or 0)+1\nw=math.max(w,tonumber(v)or  */
+    "d[s]=H\352\nE[v\2430]=(E[v\2430]\2310)\336\nA=\337h.\323x(A,t\275\351b\001(v\002" /* d[s]=H\nelse\nE[v or 0]=(E[v or 0]or 0)+1\nA=math.max(A,tonumber(v)or  */
     "\337h.hu\350\202\211\277G\241'\006'\232\220H=0\nf\231Q,s \374 ipairs(d)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal H=0\nfor Q,s in ipairs(d) */
     "do\245q,p=i(s\242q\230d[s]t\215\na(q,p\305[s]\202H=1\373\211\326" /* do\nlocal q,p=i(s)\nif q and d[s]then\na(q,p,d[s])\nH=1\nend\nend\nreturn{ */
-    "H\305\023]\223 H\2410\2301\243\013\n\277d\023]\223 w>e\230w<\337h.hu\350\232" /* H,d[1]and H==0 and 1 or 0,e}\nend\nif d[1]and w>e and w<math.huge then\n */
+    "H\305\023]\223 H\2410\2301\243\013\n\277d\023]\223 A>e\230A<\337h.hu\350\232" /* H,d[1]and H==0 and 1 or 0,e}\nend\nif d[1]and A>e and A<math.huge then\n */
     "\220s={}\nf\231v,H \374 pairs(E)do\ns[#s\336]=v\362H\373\311t\252\305" /* local s={}\nfor v,H in pairs(E)do\ns[#s+1]=v..' '..H\nend\na('hset',g,d */
     "\023]\2330 0 0 0\031sha\344\201tab\334.c\275cat(s\233 ')\202\356\252\305\023]\244s" /* [1],'0 0 0 0','shared',table.concat(s,' '))\na('hdel',g,d[1])\nlocal s */
-    "=\267ttl\252\242s<0\243e+s>w\236\340\252,w-e\251I(w-e\244" /* =a('pttl',g)\nif s<0 or e+s>w then a('pexpire',g,w-e)end\nI(w-e)\nlocal  */
-    "q,p=i(h\243\317\242q\236a(q,p\233\254\251\326\302\013\n\277d\023]\223" /* q,p=i(h or '')\nif q then a(q,p,'0')end\nreturn{1,0,e}\nend\nif d[1]and */
-    "#A>2\236\206\276\252\251\220q=f\005\266h\225(d\023]\231\253A\023])t\215\n" /* #A>2 then a('del',g)end\nlocal q=false\nif h and(d[1]or not A[1])then\n */
+    "=\267ttl\252\242s<0\243e+s>A\236\340\252,A-e\251I(A-e\244" /* =a('pttl',g)\nif s<0 or e+s>A then a('pexpire',g,A-e)end\nI(A-e)\nlocal  */
+    "q,p=i(h\243\317\242q\236a(q,p\233\254\251\326\302\013\n\300s=w" /* q,p=i(h or '')\nif q then a(q,p,'0')end\nreturn{1,0,e}\nend\nlocal s=w */
+    "[3]\223 \303ran\350\272,\3129)\226{}\245q=s\0230]\nf\231Q\271 \374 ipairs(s)do\nq" /* [3]and a('lrange',j,0,9)or{}\nlocal q=s[10]\nfor Q,b in ipairs(s)do\nq */
+    "=q \226(\375\273\271\002\317):f\360\203^\264+ \264+ \264+ S'\202\277d\023]\223#w>2\236" /* =q or(a('hget',c,b)or ''):find('^%d+ %d+ %d+ S')\nend\nif d[1]and#w>2 then  */
+    "\206\276\252\251\220s=f\005\266h\225(d\023]\231\253w\023])t\215\n" /* a('del',g)end\nlocal s=false\nif h and(d[1]or not w[1])then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\214d\023]t\215 \340\252\341'\251q=N(nil\305\023])\241'giv\200'\n\277d\023" /* if d[1]then a('pexpire',g,'1')end\nq=N(nil,d[1])=='given'\nend\nif d[1 */
-    "]\223 \253q\236\206\276\252\251\214A[3]\223 \253h\355q\236\356" /* ]and not q then a('del',g)end\nif A[3]and not h and not q then a('hdel */
-    "\240\233limit'\251\326d\023]\223 1\243\312\013\n" /* ',c,'limit')end\nreturn{d[1]and 1 or 0,0,e}\n */
+    "\214d\023]t\215 \340\252\341'\251s=N(nil\305\023])\241'giv\200'\n\277d\023" /* if d[1]then a('pexpire',g,'1')end\ns=N(nil,d[1])=='given'\nend\nif d[1 */
+    "]\223 \253s\236\206\276\252\251\214w[3]\223 \253q\236\356\240\233limit" /* ]and not s then a('del',g)end\nif w[3]and not q then a('hdel',c,'limit */
+    "'\251\326d\023]\223 1\243\312\013\n" /* ')end\nreturn{d[1]and 1 or 0,0,e}\n */
     ;
 
 static const uint8_t inspect[] =
@@ -418,7 +420,7 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4323, "530aad69d0bb0da7cb033cfae626ace8fc21130d"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3934, "5ea443e25bdcd02486735ae23080b8878b6d8000"};
+    {common, break_before, hand_over, break_after}, 4053, "3f2f8d21a01d6ca164d1f700c5398532282b1c78"};
 
 const struct fairlock_script fairlock_shared_script = {
     {common, hand_over, share, shared}, 8470, "016ac1d8d79d7a98f48071006fa41e669e01f298"};

@@ -341,6 +341,13 @@ static void test_limit_of_a_claim(void)
   CHECK(holds("d:1") && !field_of("d:1").shared && waiters() == 0);
   CHECK(limit_until() >= server_now + ttl());
   CHECK_EQUAL(ask("c:1", 2, "5000 30000+"), 2);
+  /* but it does not outlive those who share, if all who wait want the lock alone */
+  CHECK_EQUAL(break_hold("*", 0), 1);
+  (void)enter("e:1", 1, "600000");
+  wait_alone("x:1");
+  CHECK_EQUAL(break_hold("*", 0), 1);
+  CHECK(holds("x:1"));
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS " NOTES " limit"), 0);
   end_rules();
 }
 
