@@ -2,6 +2,7 @@
 #include "scene.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 struct rig rig;
 struct contest contest;
@@ -44,15 +45,33 @@ void scene_gather(const struct connection *connection, int node)
   note_extension();
 }
 
-/*
- * All waiters listen there, by channels of one kind or the other. So does a holder that has not had
- * to connect again since it acquired.
- */
-static bool waiters_are_back(int node)
+int64_t scene_time(int node)
 {
   struct raw *raw = node_raw(&rig.node[node]);
-  return raw_number(raw, "PUBSUB CHANNELS redisson_lock__channel:{" DOOR "}:*") >= WAITERS ||
-         raw_number(raw, "PUBSUB SHARDCHANNELS redisson_lock__channel:{" DOOR "}:*") >= WAITERS;
+  return raw_number(raw, "TIME") == 2 ? atoll(raw->element[1].text) : INT64_MAX;
+}
+
+/* A waiter's note begins with the time: seconds, microseconds, its timeout. */
+static int heard_since(struct raw *raw, int64_t since_s)
+{
+  int heard = 0;
+  int64_t count = raw_number(raw, "HVALS fairlock:{" DOOR "}");
+  for (int64_t i = 1; i <= count; i++) {
+    long long seconds, us, timeout;
+    bool note = sscanf(raw->element[i].text, "%lld %lld %lld", &seconds, &us, &timeout) == 3;
+    heard += note && seconds > since_s;
+  }
+  return heard;
+}
+
+/* A holder that has not had to connect again since it acquired listens, too. */
+bool scene_waits(int node, int count, int64_t since_s)
+{
+  struct raw *raw = node_raw(&rig.node[node]);
+  if (raw_number(raw, "PUBSUB CHANNELS redisson_lock__channel:{" DOOR "}:*") < count &&
+      raw_number(raw, "PUBSUB SHARDCHANNELS redisson_lock__channel:{" DOOR "}:*") < count)
+    return false;
+  return heard_since(raw, since_s) >= count;
 }
 
 /* The lease that this node knows of was asked for since then, and the holder knows. */
@@ -67,9 +86,9 @@ static bool extended_at(int node)
 
 bool scene_renewed(int node)
 {
-  int64_t until = now_ms() + MOVED_SOON;
+  int64_t until = now_ms() + MOVED_SOON, since_s = scene_time(node);
   while (now_ms() < until && contest_believes(&contest, 0)) {
-    if (extended_at(node) && waiters_are_back(node)) {
+    if (extended_at(node) && scene_waits(node, WAITERS, since_s)) {
       note_extension();
       return true;
     }

@@ -20,6 +20,13 @@ extern struct contest contest;
 /* An address that begins with this node, and no end of patience. Valid until the next call. */
 struct connection scene_connection(int first, int replicas);
 
+/*
+ * So many wait at this node, by channels of one kind or the other, and each of them has asked there
+ * since scene_time(): who only listens may be taken for dead by what it last said at another node.
+ */
+bool scene_waits(int node, int count, int64_t since_s);
+int64_t scene_time(int node);
+
 /* The live replicas of a node have all that was written there until now. */
 bool scene_replicated(int node);
 

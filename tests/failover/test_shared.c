@@ -38,26 +38,19 @@ static void gather(int first, int replicas, int node)
   note_beliefs();
 }
 
-static bool waiters_listen(int node)
-{
-  struct raw *raw = node_raw(&rig.node[node]);
-  return raw_number(raw, "PUBSUB CHANNELS redisson_lock__channel:{" DOOR "}:*") >= ALL - LIMIT ||
-         raw_number(raw, "PUBSUB SHARDCHANNELS redisson_lock__channel:{" DOOR "}:*") >= ALL - LIMIT;
-}
-
 /* Both know that their leases were extended since then, and those who wait are back at this node. */
 static bool goes_on(int node)
 {
   const int64_t rounding_us = 10000;
-  int64_t until = now_ms() + MOVED_SOON;
+  int64_t until = now_ms() + MOVED_SOON, since_s = scene_time(node);
   bool extended = false;
-  while (now_ms() < until && !(extended && waiters_listen(node))) {
+  while (now_ms() < until && !(extended && scene_waits(node, ALL - LIMIT, since_s))) {
     sleep_ms(50);
     extended = true;
     for (int i = 0; i < LIMIT; i++)
       extended &= atomic_load(&contest.hold[i].until_us) > believed_us[i] + rounding_us;
   }
-  bool good = CHECK(extended && waiters_listen(node));
+  bool good = CHECK(extended && scene_waits(node, ALL - LIMIT, since_s));
   for (int i = 0; i < LIMIT; i++)
     good &= CHECK(contest_believes(&contest, i));
   return good && CHECK(!contest_believes(&contest, THIRD));
