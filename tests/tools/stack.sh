@@ -30,14 +30,15 @@ done | sort -u >"$out/objects.taken"
 
 roots=$(cat lock/fairlock.h lock/engine.h resp/resp.h |
   sed -n 's/^[a-z][^(]*[ *]\(\(fairlock\|resp\)_[a-z_]*\)(.*/\1/p' | tr '\n' ' ')
-# What a program may use: the option, and the file that only those link who do.
-options="following=topology.c log=events.c credentials=credentials.c sharing=share.c"
+# What a program may use: the option, and the files that only those link who do.
+options="following=topology.c log=events.c credentials=credentials.c sharing=share.c,downgrade.c"
 # column NAME: the depths in a program that uses this of the options alone
 column() {
   without=
   for option in $options; do
-    [ -e "lock/${option#*=}" ]
-    case $1 in "${option%=*}" | all) ;; *) without="$without ${option#*=}" ;; esac
+    files=$(echo "${option#*=}" | tr ',' ' ')
+    for file in $files; do [ -e "lock/$file" ]; done
+    case $1 in "${option%=*}" | all) ;; *) without="$without $files" ;; esac
   done
   awk -f tests/tools/stack.awk -v whole=1 -v roots="$roots" -v without="$without" lock/calls.txt "$out/objects.taken" \
     "$out"/*.ci >"$out/column"
