@@ -309,86 +309,86 @@ static const uint8_t inspect[] =
     ;
 
 static const uint8_t share[] =
-    "\220W=3\245Z\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local W=3\nlocal Z=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
-    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245U,X=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal U,X=D[1],D[2] */
-    "\245Q,E,ae,O=(U\243\317):\337\376\203^(\032\032\032%S\315'\244aa" /* \nlocal Q,E,ae,O=(U or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
-    "=U\355Q\355X\266aa\232Q,E,ae,O=n:\337\376\203^\264+$'\002'0\201e+" /* =U and not Q and not X\nif aa then\nQ,E,ae,O=n:match('^%d+$')or '0',e+ */
-    "(o<0\230d\243\337h.m\374(o,1e9)),U:\337\376\203^\264+$'\002'1\201d\234y\n\300" /* (o<0 and d or math.min(o,1e9)),U:match('^%d+$')or '1',d..y\nend\nlocal  */
+    "\220X=3\245T\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local X=3\nlocal T=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
+    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245V,Y=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal V,Y=D[1],D[2] */
+    "\245Q,E,ae,O=(V\243\317):\337\376\203^(\032\032\032%S\315'\244aa" /* \nlocal Q,E,ae,O=(V or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
+    "=V\355Q\355Y\266aa\232Q,E,ae,O=n:\337\376\203^\264+$'\002'0\201e+" /* =V and not Q and not Y\nif aa then\nQ,E,ae,O=n:match('^%d+$')or '0',e+ */
+    "(o<0\230d\243\337h.m\374(o,1e9)),V:\337\376\203^\264+$'\002'1\201d\234y\n\300" /* (o<0 and d or math.min(o,1e9)),V:match('^%d+$')or '1',d..y\nend\nlocal  */
     "\370R(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373" /* function R(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\n */
-    "E=R(E\0020\245B,q={},0\245v={}\245w={}\245Y\245T\245" /* E=R(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal Y\nlocal T\nlocal  */
-    "af\245ag=n\03310)\263r\03310\202f\231i,S \374(X\243\317):g\337\376\203(" /* af\nlocal ag=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(X or ''):gmatch('( */
+    "E=R(E\0020\245B,q={},0\245v={}\245w={}\245Z\245U\245" /* E=R(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal Z\nlocal U\nlocal  */
+    "af\245ag=n\03310)\263r\03310\202f\231i,S \374(Y\243\317):g\337\376\203(" /* af\nlocal ag=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Y or ''):gmatch('( */
     "\032\264\315')do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\373\300" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal  */
     "\370ah(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k" /* function ah(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k */
     "\362i\362p\362O\n\300\370ak(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function ak()\nif B[E]then\nB[E]= */
-    "B[E]-1\nq=q-1\373\300\370V(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function V(k)\nlocal am,F=math.frexp(k)\nlocal  */
+    "B[E]-1\nq=q-1\373\300\370W(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function W(k)\nlocal am,F=math.frexp(k)\nlocal  */
     "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
     "ab(P\332,p,O,C,J\244F\377\275\351b\001(n\0020\nn=F>\377\275\351b\001(r)\223 F<2^53\225" /* ab(P,k,p,O,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and */
-    "\203%.0f'):f\226\337(F\336\002r\266P\241f\236Y=n \211ah(P,n,V(k),p,O\202w[#w" /* ('%.0f'):format(F+1)or r\nif P==f then Y=n end\nah(P,n,V(k),p,O)\nw[#w */
+    "\203%.0f'):f\226\337(F\336\002r\266P\241f\236Z=n \211ah(P,n,W(k),p,O\202w[#w" /* ('%.0f'):format(F+1)or r\nif P==f then Z=n end\nah(P,n,W(k),p,O)\nw[#w */
     "\336]={P,C,J,n\362e\362k}\n\300\370ai(F\244p,ac=0" /* +1]={P,C,J,n..' '..e..' '..k}\nend\nlocal function ai(F)\nlocal p,ac=0 */
-    "\274\005\nwhi\334#w<W do\245k=h\266p\036\236k=\020,p\251\214" /* ,false\nwhile#w<W do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
-    "F\225(\253k\243k\241F)t\215\266ac\243Z\036\230q>=Z\236\330\211ab(F\305" /* F and(not k or k==F)then\nif ac or Z>0 and q>=Z then return end\nab(F,d */
+    "\274\005\nwhi\334#w<X do\245k=h\266p\036\236k=\020,p\251\214" /* ,false\nwhile#w<X do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
+    "F\225(\253k\243k\241F)t\215\266ac\243T\036\230q>=T\236\330\211ab(F\305" /* F and(not k or k==F)then\nif ac or T>0 and q>=T then return end\nab(F,d */
     "\341\201d\234y\202F=nil\np\003\336\352\214\253k\232\260\352\245J='\345" /* ,'1',d..y)\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redis */
     "s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201J)\025" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2] */
     "\036\230'p\250l\313h'\266\253C\232\220F=\030p\250\265\031shardn\351" /* >0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnum */
     "\265\201J)\025\nC=F\230F\036\230'sp\250l\313h'\n\300ad=k\241K\225\207[4]\231" /* sub',J)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ad=k==K and t[4]or  */
     "\375\273\332\244aj,\204,F=(ad\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal aj,al,F=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
-    "\264\264?\264?)%f[ %z]'\244W\377\275\351b\001((ad\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal W=tonumber((ad or ''):match('^%d+ %d+ %d+ S( */
-    "\264\315%f[ %z]')\242F\230aj*\021+\204/\021+F<=\007x(k\202\261\214C\225" /* %d+)%f[ %z]'))\nif F and aj*1000+al/1000+F<=e then\nx(k)\nelseif C and */
-    "(ac\243\253W\243W\036\230q>=W)t\215\266\253W\236af\003 \277\253F\236" /* (ac or not W or W>0 and q>=W)then\nif not W then af=p end\nif not F then  */
-    "T={k,C,J}\211\260\352\214C\232\214R((\375t\252\332\002\317):\337\376\203" /* T={k,C,J}end\nreturn\nelseif C then\nif R((a('hget',g,k)or ''):match(' */
-    "^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,F\2330\0310\201C,J\202p\003\336\373\261\214" /* ^%d+ (%d+) '))then\nx(k)\nelse\nab(k,F,'0','0',C,J)\np=p+1\nend\nelseif  */
-    "F\232p\003\336\352\214q\2410\232\260\352\245F,ad=\322sco\224\301" /* F then\np=p+1\nelseif q==0 then\nreturn\nelse\nlocal F,ad=a('zscore',l */
-    "\332\002'0\031s\022pe\314:\270k\245aj,W=(\375\273,ad\002\317):\337\376\203(%S\347" /* ,k)or '0','suspect:'..k\nlocal aj,W=(a('hget',c,ad)or ''):match('(%S+) ( */
-    "\264\315'\242aj\263F \226\207\275\351b\001(W)>\007\311\273,ad,F\362e\202\3630\202" /* %d+)')\nif aj~=F or tonumber(W)>e then\na('hset',c,ad,F..' '..e)\nu(0)\n */
-    "W=e\n\277W+M<=e \226\207\275\351b\001(F)<=\007x(k\202\261\nac\377rue\np\003\336" /* W=e\nend\nif W+M<=e or tonumber(F)<=e then\nx(k)\nelse\nac=true\np=p+1 */
-    "\373\211\211\211\300F,ac=(\375\333limit'\002\317):\337\376" /* \nend\nend\nend\nend\nend\nlocal F,ac=(a('hget',c,'limit')or ''):match */
-    "\203^(\264\264?\264?\264?) (\264\315$'\244aj=F\230F\263ARGV\025\223 R(ac)\223{2,t\275" /* ('^(%d%d?%d?%d?) (%d+)$')\nlocal aj=F and F~=ARGV[2]and R(ac)and{2,ton */
-    "\351b\001(F),\327\245\370W(i\242F\241ARGV\025t\215 \342\337h.\323x(R(ac\002" /* umber(F),e}\nlocal function W(i)\nif F==ARGV[2]then i=math.max(R(ac)or  */
-    "i,i\251\011limit\201ARGV\025\362i\202\300\370\204(a" /* i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal function al(a */
-    "c\244D,F=\375t\204l\252),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\376" /* c)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match */
-    "\203^\264+ (\264\346'\244ad=B\230D[i]\263'sha\344'\355R(B\242D[i]\263" /* ('^%d+ (%d+) ')\nlocal ad=B and D[i]~='shared' and not R(B)\nif D[i]~= */
-    "\212\223(ac\243ad)t\215 F[#F\336]=D[i]\211\211f\231\342\302#F,\021 do\n\356\252" /* f and(ac or ad)then F[#F+1]=D[i]end\nend\nfor i=1,#F,1000 do\na('hdel',g */
-    ",\343pack(F,i,\337h.m\374(i+999,#F))\202\211\300\370R(F\244" /* ,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function R(F)\nlocal  */
-    "ac,ad={},0\nf\231i,S \374 pairs(B)do\266S\036\232ac[#ac\336]=i\362S\na" /* ac,ad={},0\nfor i,S in pairs(B)do\nif S>0 then\nac[#ac+1]=i..' '..S\na */
-    "d=\337h.\323x(ad,i\202\211\300D=ad-e\245an=#w\036\230o\263\006\230" /* d=math.max(ad,i)\nend\nend\nlocal D=ad-e\nlocal an=#w>0 and o~=-2 and  */
-    "\237l\200\252)>2*q\3366\nif#w\036\232\011t\015\201n\233hold\001\201w[#w]\023" /* a('hlen',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1 */
-    "]\233\224\354d\201s\233\354\201n\242ag\243D>9999999\236\363D\251f\231i,ad \374" /* ],'released',s,'lease',n)\nif ag or D>9999999 then u(D)end\nfor i,ad in */
-    " ipairs(ag\230\375t\204l\240)\226{})do\266i%2\2411\230ad:f\360(h\230'^s\022" /*  ipairs(ag and a('hgetall',c)or{})do\nif i%2==1 and ad:find(h and '^sus */
-    "pe\314:'\243':')t\215 \356\240,ad\251\211\261\214F\230n\263\316\232\011" /* pect:' or ':')then a('hdel',c,ad)end\nend\nelseif F and n~='0' then\na('hset',c,' */
-    "\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\377ab\334.c\275cat(ac\233 '\242" /* released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=table.concat(ac,' ')\nif  */
-    "o\263\006\230D>o\236\340\252,D\251\311t\252,\343pack(v)\242F\236" /* o~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(v))\nif F then  */
-    "\356\252,F\251\214o\241\006\230\030p\310\252,D)\2631\232\206" /* a('hdel',g,F)end\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na(' */
-    "\276\252\202\340\252,D\202\277D<o\236\340\252,D\251\214an" /* del',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif an */
-    "\236\204(\251f\231am\332 \374 ipairs(w)do\245P,C,J,F=\343pack(k\242h\236" /*  then al()end\nfor am,k in ipairs(w)do\nlocal P,C,J,F=unpack(k)\nif h then  */
-    "x(P\251\214C\236a(C,J,F\251\211I(D\242T\230T\023]\241h\225(D\336\304" /* x(P)end\nif C then a(C,J,F)end\nend\nI(D)\nif T and T[1]==h and(D+1000 */
-    "<o \226#w\036)t\215 a(T\025,T[3]\233\254\251o=D\373" /* <o or#w>0)then a(T[2],T[3],'0')end\no=D\nend\n */
+    "\264\264?\264?)%f[ %z]'\244X\377\275\351b\001((ad\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal X=tonumber((ad or ''):match('^%d+ %d+ %d+ S( */
+    "\264\315%f[ %z]')\242F\230aj*\021+\204/\021+F<=\007\214T\036\230q>=T\236" /* %d+)%f[ %z]'))\nif F and aj*1000+al/1000+F<=e then\nif T>0 and q>=T then  */
+    "\330\211x(k\202\261\214C\225(ac\243\253X\243X\036\230q>=X)t\215\266\253" /* return end\nx(k)\nelseif C and(ac or not X or X>0 and q>=X)then\nif not  */
+    "X\236af\003 \277\253F\236U={k,C,J}\211\260\352\214C\232\214" /* X then af=p end\nif not F then U={k,C,J}end\nreturn\nelseif C then\nif  */
+    "R((\375t\252\332\002\317):\337\376\203^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,F\233" /* R((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse\nab(k,F,' */
+    "0\0310\201C,J\202p\003\336\373\261\214F\232p\003\336\352\214q\2410\232\260" /* 0','0',C,J)\np=p+1\nend\nelseif F then\np=p+1\nelseif q==0 then\nreturn */
+    "\352\245F,ad=\322sco\224\301\332\002'0\031s\022pe\314:\270k\245aj,X=(\375" /* \nelse\nlocal F,ad=a('zscore',l,k)or '0','suspect:'..k\nlocal aj,X=(a('hge */
+    "\273,ad\002\317):\337\376\203(%S\347\264\315'\242aj\263F \226\207\275\351b\001(X)>\007\311" /* t',c,ad)or ''):match('(%S+) (%d+)')\nif aj~=F or tonumber(X)>e then\na('hse */
+    "\273,ad,F\362e\202\3630\202X=e\n\277X+M<=e \226\207\275\351b\001(F)<=\007" /* t',c,ad,F..' '..e)\nu(0)\nX=e\nend\nif X+M<=e or tonumber(F)<=e then\n */
+    "x(k\202\261\nac\377rue\np\003\336\373\211\211\211\300F,ac=(\375" /* x(k)\nelse\nac=true\np=p+1\nend\nend\nend\nend\nend\nlocal F,ac=(a('hge */
+    "\333limit'\002\317):\337\376\203^(\264\264?\264?\264?) (\264\315$'\244aj=F\230F\263" /* t',c,'limit')or ''):match('^(%d%d?%d?%d?) (%d+)$')\nlocal aj=F and F~= */
+    "ARGV\025\223 R(ac)\223{2,t\275\351b\001(F),\327\245\370X(i\242F\241ARGV\025" /* ARGV[2]and R(ac)and{2,tonumber(F),e}\nlocal function X(i)\nif F==ARGV[2] */
+    "t\215 \342\337h.\323x(R(ac\002i,i\251\011limit\201ARGV\025\362i\202" /* then i=math.max(R(ac)or i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\n */
+    "\300\370\204(ac\244D,F=\375t\204l\252),{}\nf\231\342\302#D,2 " /* end\nlocal function al(ac)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2  */
+    "do\245B=D[i\336]:\337\376\203^\264+ (\264\346'\244ad=B\230D[i]\263'sha\344'" /* do\nlocal B=D[i+1]:match('^%d+ (%d+) ')\nlocal ad=B and D[i]~='shared' */
+    "\355R(B\242D[i]\263\212\223(ac\243ad)t\215 F[#F\336]=D[i]\211\211f\231" /*  and not R(B)\nif D[i]~=f and(ac or ad)then F[#F+1]=D[i]end\nend\nfor  */
+    "\342\302#F,\021 do\n\356\252,\343pack(F,i,\337h.m\374(i+999,#F))\202\211\300" /* i=1,#F,1000 do\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal  */
+    "\370R(F\244ac,ad={},0\nf\231i,S \374 pairs(B)do\266S\036\232a" /* function R(F)\nlocal ac,ad={},0\nfor i,S in pairs(B)do\nif S>0 then\na */
+    "c[#ac\336]=i\362S\nad=\337h.\323x(ad,i\202\211\300D=ad-e\245a" /* c[#ac+1]=i..' '..S\nad=math.max(ad,i)\nend\nend\nlocal D=ad-e\nlocal a */
+    "n=#w\036\230o\263\006\230\237l\200\252)>2*q\3366\nif#w\036\232\011t\015" /* n=#w>0 and o~=-2 and a('hlen',g)>2*q+16\nif#w>0 then\na('hset',c,'token */
+    "\201n\233hold\001\201w[#w]\023]\233\224\354d\201s\233\354\201n\242ag\243D>9999999\236" /* ',n,'holder',w[#w][1],'released',s,'lease',n)\nif ag or D>9999999 then  */
+    "\363D\251f\231i,ad \374 ipairs(ag\230\375t\204l\240)\226{})do\266i%2\2411\230" /* u(D)end\nfor i,ad in ipairs(ag and a('hgetall',c)or{})do\nif i%2==1 and  */
+    "ad:f\360(h\230'^s\022pe\314:'\243':')t\215 \356\240,ad\251\211\261\214F" /* ad:find(h and '^suspect:' or ':')then a('hdel',c,ad)end\nend\nelseif F */
+    "\230n\263\316\232\011\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#" /*  and n~='0' then\na('hset',c,'released',s)\nend\nv[#v+1]='shared'\nv[# */
+    "v\336]\377ab\334.c\275cat(ac\233 '\242o\263\006\230D>o\236\340\252,D\251" /* v+1]=table.concat(ac,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\n */
+    "\311t\252,\343pack(v)\242F\236\356\252,F\251\214o\241\006\230\030" /* a('hset',g,unpack(v))\nif F then a('hdel',g,F)end\nif o==-2 and redis.pcall(' */
+    "p\310\252,D)\2631\232\206\276\252\202\340\252,D\202\277D<o\236" /* pexpire',g,D)~=1 then\na('del',g)\na('pexpire',g,D)\nend\nif D<o then  */
+    "\340\252,D\251\214an\236\204(\251f\231am\332 \374 ipairs(w)do\245" /* a('pexpire',g,D)end\nif an then al()end\nfor am,k in ipairs(w)do\nlocal  */
+    "P,C,J,F=\343pack(k\242h\236x(P\251\214C\236a(C,J,F\251\211I(D\242" /* P,C,J,F=unpack(k)\nif h then x(P)end\nif C then a(C,J,F)end\nend\nI(D)\nif  */
+    "U\230U\023]\241h\225(D\336\304<o \226#w\036)t\215 a(U\025,U[3]\233\254\251o=D\373" /* U and U[1]==h and(D+1000<o or#w>0)then a(U[2],U[3],'0')end\no=D\nend\n */
     ;
 
 static const uint8_t shared[] =
     "\220\370F(p\202f\231\342p,p+8 do\245k=\020,i\242\253k" /* local function F(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
     "\236\330f\005 \211if(\375\273\332\002\317):f\360\203^\264+ \264+ \264+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
     "\215 \330k \211\211\300k=d\241\316\245C=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
-    "J\377\275\351b\001(m\0020\245D\377\275\351b\001(Q\0020\245P=U\230E>e\266\253" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=U and E>e\nif not  */
-    "k\230P\225(C\230Q\241m\243\253C\230D>J\230D<2^53)t\215\245T,\342ae\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal T,i=ae== */
-    "\316\230C,V(d\242T\243i>=E\236O=d\234y \261 \342E \277H\236x\010\251" /* '0' and C,V(d)\nif T or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
-    "\214\253aa\236ak(\251ah\010,Q,i,C\243ae,O\202W(i\242aa\232R(\202v=" /* if not aa then ak()end\nah(f,Q,i,C or ae,O)\nW(i)\nif aa then\nR()\nv= */
-    "{}\n\277h\225(aa\243T)t\215 ai(\251R(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or T)then ai()end\nR()\na('pexpire',c,o+172800000 */
+    "J\377\275\351b\001(m\0020\245D\377\275\351b\001(Q\0020\245P=V\230E>e\266\253" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=V and E>e\nif not  */
+    "k\230P\225(C\230Q\241m\243\253C\230D>J\230D<2^53)t\215\245U,\342ae\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal U,i=ae== */
+    "\316\230C,W(d\242U\243i>=E\236O=d\234y \261 \342E \277H\236x\010\251" /* '0' and C,W(d)\nif U or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
+    "\214\253aa\236ak(\251ah\010,Q,i,C\243ae,O\202X(i\242aa\232R(\202v=" /* if not aa then ak()end\nah(f,Q,i,C or ae,O)\nX(i)\nif aa then\nR()\nv= */
+    "{}\n\277h\225(aa\243U)t\215 ai(\251R(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or U)then ai()end\nR()\na('pexpire',c,o+172800000 */
     "\202\326\302D,\327\352\214C\232\326-\302\013\352\214aj\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif aj and not k then\n */
     "\330aj\n\300C=P\225(\253k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return aj\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
     "ak(\202v={f,Q\234\3240 0 \254}\n\277J>b\355k\236n=\316\234m \277k" /* ak()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
-    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243X\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or X or C\nif D then  */
+    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243Y\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or Y or C\nif D then  */
     "ai(\253k\230f\251\220E=k\355D\230\375t\204l\252)\025\241\316\245" /* ai(not k and f)end\nlocal E=k and not D and a('hgetall',g)[2]=='0'\nlocal  */
-    "J=k\230q\2410\355E\225(\253h\243F(0)\241f\005\244E\nif#w\036\243X" /* J=k and q==0 and not E and(not h or F(0)==false)\nlocal E\nif#w>0 or X */
-    "\230q\036\232\214Y\236W(V(d)\251if#w\036\243C\236R(C\355Y\230" /*  and q>0 then\nif Y then W(V(d))end\nif#w>0 or C then R(C and not Y and  */
+    "J=k\230q\2410\355E\225(\253h\243F(0)\241f\005\244E\nif#w\036\243Y" /* J=k and q==0 and not E and(not h or F(0)==false)\nlocal E\nif#w>0 or Y */
+    "\230q\036\232\214Z\236X(W(d)\251if#w\036\243C\236R(C\355Z\230" /*  and q>0 then\nif Z then X(W(d))end\nif#w>0 or C then R(C and not Z and  */
     "f\251\261\214D\232\214o\263\006\232\340\252\341'\202o=1\n\204(true\202" /* f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nal(true)\n */
-    "\211E=h\230N(\253k\230f,U\230f\242E\241true\355k\232\214o\263" /* end\nE=h and N(not k and f,U and f)\nif E==true and not k then\nif o~= */
-    "\006\236o=\267ttl\252\251v={}\nab\010\305\341\201d\234y\202W(V(d)\202R(\202v,w={}" /* -2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nW(V(d))\nR()\nv,w={} */
+    "\211E=h\230N(\253k\230f,V\230f\242E\241true\355k\232\214o\263" /* end\nE=h and N(not k and f,V and f)\nif E==true and not k then\nif o~= */
+    "\006\236o=\267ttl\252\251v={}\nab\010\305\341\201d\234y\202X(W(d)\202R(\202v,w={}" /* -2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nX(W(d))\nR()\nv,w={} */
     ",{}\nai(\202if#w\036\236R(\251\261\214E\241'giv\200'\232o=\267ttl\252\202" /* ,{}\nai()\nif#w>0 then R()end\nelseif E=='given' then\no=a('pttl',g)\n */
     "\261\266C\230n\263\316\236\011\224\354d\201s\251\214o\263\006\236" /* else\nif C and n~='0' then a('hset',c,'released',s)end\nif o~=-2 then  */
     "\206\276\252\251\211\277k\232\214J\236\356\240\233limit'\251" /* a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit')end\n */
-    "\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Y\236\326\302t" /* return{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Y then return{1,t */
-    "\275\351b\001(Y),\327\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356" /* onumber(Y),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
-    "\240\233w\015'\202\300v=o\266Z\036\230q>=Z\232\220k=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal v=o\nif Z>0 and q>=Z then\nlocal k=math.huge\n */
+    "\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Z\236\326\302t" /* return{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Z then return{1,t */
+    "\275\351b\001(Z),\327\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356" /* onumber(Z),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
+    "\240\233w\015'\202\300v=o\266T\036\230q>=T\232\220k=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal v=o\nif T>0 and q>=T then\nlocal k=math.huge\n */
     "f\231i,S \374 pairs(B)do\266S\036\236k=\337h.m\374(k,i\251\211v=k-e\n\277" /* for i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif  */
     "G\241\316\236\326\312v,\327\300k=a\212\223 F(af\244w=a\212\223(k\241" /* G=='0' then return{0,v,e}end\nlocal k=af and F(af)\nlocal w=af and(k== */
     "\212\231k\241f\005\355H\244\342\253H \226(t[4]\231\317)\3578)\263r\357" /* f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
@@ -396,20 +396,20 @@ static const uint8_t shared[] =
     ",\021)\223 \021)\242k\232\220q=e+(k\336)*z\nif\207\275\351b\001(H)<q\236" /* ,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then  */
     "\322add\301,q\274\251\261\n\322add\301\233XX\2010\274\244p=\206rp\022h\272\274\202" /* a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
     "\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
-    "\301\3412096\222\222\254\202\211W(V(2*G)\202\311\273\274,A\023]\362A\025\362" /* ',l,'1209600000')\nend\nW(V(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
+    "\301\3412096\222\222\254\202\211X(W(2*G)\202\311\273\274,A\023]\362A\025\362" /* ',l,'1209600000')\nend\nX(W(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
     "G\234\324S\270ARGV\025\242i\236\3630\251\214w\236v=G/25 \261\214h\230h\263" /* G..' S'..ARGV[2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~= */
     "f\236v=-1 \211\326\312v,\327\n" /* f then v=-1 end\nreturn{0,v,e}\n */
     ;
 
 static const uint8_t downgrade[] =
-    "\214\253aa\230E>e\225\207\275\351b\001(Q)>t\275\351b\001(m)t\215\245\342V(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=V(d)\nif i> */
+    "\214\253aa\230E>e\225\207\275\351b\001(Q)>t\275\351b\001(m)t\215\245\342W(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=W(d)\nif i> */
     "=E\236O=d\234y \261 \342E \277H\236x\010\251ak(\202ah\010,Q,i,ae,O\202" /* =E then O=d..y else i=E end\nif H then x(f)end\nak()\nah(f,Q,i,ae,O)\n */
-    "W(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(Q),\327\n\300" /* W(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
-    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355X\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not X and(n==m or a('hget',c,' */
+    "X(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(Q),\327\n\300" /* X(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
+    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355Y\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not Y and(n==m or a('hget',c,' */
     "hold\001')\241f\202k=k\230\375t\252,i\242\253k\236\326-\302\013\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
-    "aj\236\330aj \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202W(V(d" /* aj then return aj end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nW(V(d */
+    "aj\236\330aj \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202X(W(d" /* aj then return aj end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nX(W(d */
     ")\202\356\252\274\202R(i\202w,v={},{}\nai(\202if#w\036\236R(\251\326\302" /* ))\na('hdel',g,f)\nR(i)\nw,v={},{}\nai()\nif#w>0 then R()end\nreturn{1, */
-    "t\275\351b\001(Y),\327\n" /* tonumber(Y),e}\n */
+    "t\275\351b\001(Z),\327\n" /* tonumber(Z),e}\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -423,10 +423,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 4053, "3f2f8d21a01d6ca164d1f700c5398532282b1c78"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8470, "016ac1d8d79d7a98f48071006fa41e669e01f298"};
+    {common, hand_over, share, shared}, 8502, "9b9c42196fc14bfc0696d20c69fc19aae0ac1bf8"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6680, "141f1dd52eec4cf1468aab5778d7933c7eecdde1"};
+    {common, hand_over, share, downgrade}, 6712, "6b5c6a8fac338c0cbb712496ab01a0feee567ccb"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1665, "422f963ca75bd8fc1c74a470d86a915a9d018795"};

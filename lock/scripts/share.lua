@@ -114,6 +114,8 @@ local function let_in(caller)
       local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
       local room = tonumber((note or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]'))
       if patience and heard_s * 1000 + heard_us / 1000 + patience <= now then
+        -- The server may have stalled, or have a new master: who cannot enter yet may still be back.
+        if limit > 0 and held >= limit then return end
         forget(waiter)
       elseif listens and (pending or not room or room > 0 and held >= room) then
         if not room then stopped = place end

@@ -158,7 +158,7 @@ test_order() {
 test_processes() {
   share one -s --lease 2
   one=$sharer
-  share two -s --lease 600
+  share two -s --lease 100
   two=$sharer
   # fairlock is killed: its agent ends the command, and then that share
   share three -s
@@ -168,7 +168,7 @@ test_processes() {
   kill -9 "$(agent_of $one)"
   ends 79 $one
   eventually shared 1
-  same "$(json '[.lease_ms, .holder_alive]')" '[600000,true]'
+  same "$(json '[.lease_ms, .holder_alive]')" '[100000,true]'
   # its command is ended by a signal
   kill -INT $two
   ends 130 $two
@@ -212,7 +212,7 @@ test_nested() {
   done
   expect 1 "$fairlock" run --limit 1 a "$fairlock" run --limit 1 -n a true
   # also if it is not the first of those who hold
-  share one -s --lease 600
+  share one -s --lease 100
   expect 80 "$fairlock" run -s a "$fairlock" run -s a true
 }
 
@@ -341,7 +341,7 @@ test_ask() {
 
 # The one whose lease ends last comes first, and is what the members describe that are there for one.
 test_status() {
-  share one --limit 3 --lease 600
+  share one --limit 3 --lease 100
   token_one=$token
   owner_one=$owner
   share two --limit 3 --lease 60
@@ -359,9 +359,9 @@ test_status() {
   for words in status list; do
     expect 0 "$fairlock" $words --json a
     same "$(jq -c '[.held, .shared, .limit, .holder_count, .waiter_count, .holder, .token, .lease_ms, .kind, .hold_count]' "$dir/out")" \
-      "[true,true,3,3,2,\"$owner_one\",$token_one,600000,\"fairlock\",1]"
+      "[true,true,3,3,2,\"$owner_one\",$token_one,100000,\"fairlock\",1]"
     same "$(jq -c '[.holders[] | [.lease_ms, .kind, .hold_count, .alive, .listens, .unheard_ms < 20000, .since_ms == (.token / 1000 | floor)]]' "$dir/out")" \
-      '[[600000,"fairlock",1,true,true,true,true],[60000,"fairlock",1,true,true,true,true],[30000,"fairlock",1,true,true,true,true]]'
+      '[[100000,"fairlock",1,true,true,true,true],[60000,"fairlock",1,true,true,true,true],[30000,"fairlock",1,true,true,true,true]]'
     same "$(jq -c '[.ttl_ms == .holders[0].ttl_ms, .since_ms == .holders[0].since_ms, .holders[2].id, .holders[2].token]' "$dir/out")" "[true,true,\"$owner\",$token]"
   done
   expect 0 "$fairlock" status --quiet a

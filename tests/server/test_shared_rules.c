@@ -654,6 +654,23 @@ static void test_dead(void)
   end_rules();
 }
 
+/* But not while nobody can enter: after a stall or a fail-over it may be back before somebody can. */
+static void test_dead_at_the_limit(void)
+{
+  begin_rules();
+  (void)enter("z:1", 1, "30000+");
+  wait_as("a:1", 1);
+  wait_as("b:1", 1);
+  set_note("a:1", "1 0 5000 S1");
+  CHECK_EQUAL(ask("b:1", 1, "5000 30000+"), 0);
+  CHECK(waits("a:1"));
+  CHECK_EQUAL(ask("a:1", 1, "5000 30000+"), 0);
+  CHECK_EQUAL(break_hold("z:1", 0), 1);
+  CHECK_EQUAL(ask("b:1", 1, "5000 30000+"), 0);
+  CHECK(holds("a:1"));
+  end_rules();
+}
+
 /* One of Redisson's that does not listen has 5 s from when that was first seen. */
 static void test_suspect(void)
 {
@@ -788,6 +805,7 @@ const struct check_test check_tests[] = {
     {"shared rules: handed over so, and not heard of", test_handed_alone_unheard},
     {"shared rules: one that does not listen", test_silent},
     {"shared rules: one that is dead", test_dead},
+    {"shared rules: one that is dead, at the limit", test_dead_at_the_limit},
     {"shared rules: one of Redisson's that does not listen", test_suspect},
     {"shared rules: notes that no longer count", test_stale_notes},
     {"shared rules: one of Redisson's that is first in line", test_score_of_the_first},
