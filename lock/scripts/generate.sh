@@ -24,10 +24,13 @@ in_order() {
 (
   cd "$dir"
   # shellcheck disable=SC2046
-  $awk -v mode=names -f "$OLDPWD/shorten.awk" program=lock $(in_order lock) >names
+  # The letters are chosen for lock.lua; what the others use of it keeps its letter there.
+  $awk -v mode=names -f "$OLDPWD/shorten.awk" program=lock $(in_order lock) \
+    program=break given=behind break_before.lua given=before hand_over.lua given=behind break_after.lua \
+    program=shared share.lua shared.lua program=downgrade share.lua downgrade.lua >names
   $awk -v mode=names -f "$OLDPWD/shorten.awk" program=inspect inspect.lua >inspect_names
   $awk -v mode=names -v outer=names -f "$OLDPWD/shorten.awk" program=break break_before.lua \
-    given=1 hand_over.lua given=0 break_after.lua >break_names
+    given=before hand_over.lua given= break_after.lua >break_names
   $awk -v mode=names -v outer=names -f "$OLDPWD/shorten.awk" program=shared share.lua shared.lua \
     program=downgrade share.lua downgrade.lua >shared_names
 )

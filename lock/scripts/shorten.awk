@@ -5,8 +5,10 @@
 #     awk -v mode=names -f shorten.awk [program=NAME FILE...]...   prints "long short" for each local name
 #     awk -v mode=names -v outer=NAMES -f shorten.awk ...          the same, for what comes behind files
 #                                                                  whose names are those: keeps them.
-#                                                                  given=1 FILE given=0: one of these
 #     awk -v mode=text -v names=NAMES -f shorten.awk FILE          prints FILE shortened, by that list
+#
+# With given=before, the words of a FILE count, but its names are given elsewhere; with given=behind, it
+# comes behind others, and only the names of these are given here; given= ends that.
 #
 # A program is its files in the order in which they are put together. Few letters pack better than
 # many: two names have the same one if, in each program, the last use of the one comes before the
@@ -17,6 +19,8 @@
 # a for.
 
 function declare(name) {
+  if (given == "behind") own[program, name] = 1
+  if (given) return
   if (name !~ /^[A-Za-z_][A-Za-z0-9_]*$/ || name in declared) return
   declared[name] = 1
   order[++count] = name
@@ -31,7 +35,7 @@ function note_words(line,  parts, n, i, code, word) {
       word = substr(code, RSTART, RLENGTH)
       if (!((program, word) in first)) first[program, word] = NR + i / 100
       latest[program, word] = NR + (i + 1) / 100
-      uses[word]++
+      if (!given) uses[word]++
       used[word] = 1
       code = substr(code, RSTART + RLENGTH)
     }
@@ -40,7 +44,7 @@ function note_words(line,  parts, n, i, code, word) {
 
 function meet(a, b,  p) {
   for (p in programs)
-    if ((p, a) in first && (p, b) in first && first[p, a] <= latest[p, b] && first[p, b] <= latest[p, a]) return 1
+    if (!((p, a) in own) && !((p, b) in own) && (p, a) in first && (p, b) in first && first[p, a] <= latest[p, b] && first[p, b] <= latest[p, a]) return 1
   return 0
 }
 
@@ -152,7 +156,7 @@ BEGIN {
   if ($0 == "") next
   if (mode == "names") {
     programs[program] = 1
-    if (!given) declarations($0)
+    declarations($0)
     note_words($0)
     next
   }
