@@ -671,6 +671,19 @@ static void test_dead_at_the_limit(void)
   end_rules();
 }
 
+/* Who holds has no place: a script that was stopped may have left it. */
+static void test_place_of_who_holds(void)
+{
+  begin_rules();
+  (void)enter("z:1", 0, "30000+");
+  int64_t token = field_of("z:1").token;
+  wait_alone("x:1");
+  line_up_peer("z:1");
+  CHECK_EQUAL(ask_with("z:1", 0, "-1 30000+", token), 1);
+  CHECK(holds("z:1") && !waits("z:1") && waits("x:1"));
+  end_rules();
+}
+
 /* One of Redisson's that does not listen has 5 s from when that was first seen. */
 static void test_suspect(void)
 {
@@ -804,6 +817,7 @@ const struct check_test check_tests[] = {
     {"shared rules: handed over by a script that knows no shares", test_handed_alone},
     {"shared rules: handed over so, and not heard of", test_handed_alone_unheard},
     {"shared rules: one that does not listen", test_silent},
+    {"shared rules: the place of who holds", test_place_of_who_holds},
     {"shared rules: one that is dead", test_dead},
     {"shared rules: one that is dead, at the limit", test_dead_at_the_limit},
     {"shared rules: one of Redisson's that does not listen", test_suspect},
