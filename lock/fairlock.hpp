@@ -893,16 +893,16 @@ public:
 private:
   static_assert(Permits > 0, "somebody has to acquire it");
 
-  enum state { VACANT, BUSY, HELD };
+  enum state { VACANT, CLAIMED, HELD };
 
-  /* `is` and `task` are guarded by guard_; the handle is that of the thread that made it BUSY. */
+  /* `is` and `task` are guarded by guard_; the handle is that of the thread that made it CLAIMED. */
   struct permit {
     fairlock_shared shared;
     std::uintptr_t task; /* which has acquired it */
     state is;
   };
 
-  /* Makes one of this state BUSY, if possible one of this task. nullptr: there is none. */
+  /* Makes one of this state CLAIMED, if possible one of this task. nullptr: there is none. */
   permit *claim(state from) noexcept
   {
     permit *found = nullptr;
@@ -912,7 +912,7 @@ private:
       if (found == nullptr || (each.task == port_task_self() && found->task != each.task))
         found = &each;
     }
-    if (found != nullptr) found->is = BUSY;
+    if (found != nullptr) found->is = CLAIMED;
     port_mutex_unlock(&guard_);
     return found;
   }

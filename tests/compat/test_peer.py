@@ -29,6 +29,9 @@ def judge(name, words, known, port):
     results = peer.run(words, port, list(peer.CHECKS))
     good = True
     for check, (verdict, why) in results.items():
+        if verdict == "skip" and name in lab.kept_releases():
+            print("# %s has nothing to show for %s: %s" % (name, check, why))
+            continue
         expected = verdict == "not ok" if check in known else verdict != "not ok"
         if check in known:
             why = "fails, as listed" if expected else "does not fail, but is listed"

@@ -18,12 +18,12 @@
 #define HAS_TLS 0
 #endif
 
-#define CHECK(condition)                                                                                               \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                                     \
-      std::exit(__LINE__ % 255 + 1);                                                                                   \
-    }                                                                                                                  \
+#define CHECK(condition)                                                                           \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                 \
+      std::exit(__LINE__ % 255 + 1);                                                               \
+    }                                                                                              \
   } while (0)
 
 static void codec()
@@ -110,6 +110,11 @@ static void engine()
   fairlock_keeper keeper = fairlock_keeper();
   keeper.keep_ms = 1000;
   CHECK(fairlock_engine_keep(&engine, &keeper) == FAIRLOCK_OK);
+  fairlock_sharing sharing = fairlock_sharing();
+  fairlock_engine_share(&engine, &sharing);
+  fairlock_shared reader;
+  CHECK(fairlock_engine_add_shared(&engine, &reader, "door", 4, 2) == FAIRLOCK_OK);
+  CHECK(fairlock_engine_downgrade(&door, &reader, FAIRLOCK_RENEW, 0) == FAIRLOCK_NOT_HELD);
   CHECK(fairlock_slot("123456789", 9) == 12739);
   fairlock_engine_connect(&engine, 0);
   CHECK(fairlock_engine_wants(&engine, 0) == FAIRLOCK_CONNECT);
@@ -222,12 +227,18 @@ static void client(const char *service)
   fairlock_keeper keeper = fairlock_keeper();
   keeper.keep_ms = 1000;
   CHECK(fairlock_keep(&client, &keeper) == FAIRLOCK_OK);
+  fairlock_sharing sharing = fairlock_sharing();
+  fairlock_share(&client, &sharing);
   CHECK(fairlock_connect(&client) == FAIRLOCK_OK);
   CHECK(connections == 1);
   CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);
   CHECK(fairlock_init_bytes(&visitor, &client, "door", 4) == FAIRLOCK_OK);
   fairlock_id(&door, id);
   CHECK(std::strlen(id) > 2);
+  fairlock_shared reader;
+  CHECK(fairlock_init_shared(&reader, &client, "door", 4, 2) == FAIRLOCK_OK);
+  CHECK(fairlock_downgrade(&door, &reader, FAIRLOCK_RENEW) == FAIRLOCK_NOT_HELD);
+  CHECK(fairlock_start_downgrade(&door, &reader, FAIRLOCK_RENEW) == FAIRLOCK_NOT_HELD);
 
   CHECK(fairlock_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW) == FAIRLOCK_OK);
   CHECK(fairlock_try_acquire(&door, FAIRLOCK_RENEW) == FAIRLOCK_OK);
