@@ -219,6 +219,18 @@ all_named() {
   return $result
 }
 check "tests in shell are run" all_named
+
+# A suite is run as a program.
+all_executable() {
+  result=0
+  for file in $(grep -l '^run_tests ' $scripts); do
+    [ -x "$file" ] && continue
+    echo "$file: not executable"
+    result=1
+  done
+  return $result
+}
+check "suites in shell are executable" all_executable
 check "shellcheck, .ci/run" shellcheck -S warning -s bash .ci/run
 check "no heap, no output, no exit in the library" sh -c \
   "! grep -nE '\\<(malloc|calloc|realloc|free|printf|puts|exit|abort)[(]' $(echo $library | sed 's/port[^ ]*//g')"
