@@ -1,0 +1,1 @@
+/* Stands in for Arduino's SPI library, which sketches include for the Ethernet library's sake. */
