@@ -253,30 +253,31 @@ static const uint8_t lock_after[] =
     ;
 
 static const uint8_t break_before[] =
-    "\220\370C(w\244q='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270" /* local function C(w)\nlocal q='redisson_lock__channel'..j:sub(20)..':'.. */
-    "w\245d=\267\250\265\031n\351\265\201q)\025\036\230'p\250l\313h'\266\253d\232\220" /* w\nlocal d=a('pubsub','numsub',q)[2]>0 and 'publish'\nif not d then\nlocal  */
-    "E=\030p\250\265\031shardn\351\265\201q)\025\nd=E\230E\036\230'sp\250l\313h'" /* E=redis.pcall('pubsub','shardnumsub',q)[2]\nd=E and E>0 and 'spublish' */
-    "\373\330d,q\n\300s=\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn d,q\nend\nlocal s=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
-    "ld\001'\244R=f\241'*'\230m\241\317\245b,A,v={},{},0\nf\231H=\302#s,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,A,v={},{},0\nfor H=1,#s,2 do */
-    "\245i,S,p=s[H],s[H\336]:\337\376\203^(\032\264\346'\244B=S\243i\241Q\230" /* \nlocal i,S,p=s[H],s[H+1]:match('^(%d+) (%d+) ')\nlocal B=S or i==Q and  */
-    "n\266i\241'sha\344'\243p\225(t\275\351b\001(p)<=e \226\207\275\351b\001(p)>=e+2e9)t\215\352" /* n\nif i=='shared' or p and(tonumber(p)<=e or tonumber(p)>=e+2e9)then\nelse */
+    "\220\370C(w\244s='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270" /* local function C(w)\nlocal s='redisson_lock__channel'..j:sub(20)..':'.. */
+    "w\245d=\267\250\265\031n\351\265\201s)\025\036\230'p\250l\313h'\266\253d\232\220" /* w\nlocal d=a('pubsub','numsub',s)[2]>0 and 'publish'\nif not d then\nlocal  */
+    "E=\030p\250\265\031shardn\351\265\201s)\025\nd=E\230E\036\230'sp\250l\313h'" /* E=redis.pcall('pubsub','shardnumsub',s)[2]\nd=E and E>0 and 'spublish' */
+    "\373\330d,s\n\300v=\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn d,s\nend\nlocal v=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
+    "ld\001'\244R=f\241'*'\230m\241\317\245b,A,p={},{},0\nf\231H=\302#v,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,A,p={},{},0\nfor H=1,#v,2 do */
+    "\245i,S,q=v[H],v[H\336]:\337\376\203^(\032\264\346'\244B=S\243i\241Q\230" /* \nlocal i,S,q=v[H],v[H+1]:match('^(%d+) (%d+) ')\nlocal B=S or i==Q and  */
+    "n\266i\241'sha\344'\243q\225(t\275\351b\001(q)<=e \226\207\275\351b\001(q)>=e+2e9)t\215\352" /* n\nif i=='shared' or q and(tonumber(q)<=e or tonumber(q)>=e+2e9)then\nelse */
     "if\010\241'*'\243f\241i)\223(m\241\317\243m\241B)\223(R\243\253b\023])t\215\nb[#b\336]=i\n" /* if(f=='*' or f==i)and(m=='' or m==B)and(R or not b[1])then\nb[#b+1]=i\n */
-    "b[i]=B\352\nA[p\2430]=(A[p\2430]\2310)\336\nv=\337h.\323x(v,t\275\351b\001(p\002" /* b[i]=B\nelse\nA[p or 0]=(A[p or 0]or 0)+1\nv=math.max(v,tonumber(p)or  */
+    "b[i]=B\352\nA[q\2430]=(A[q\2430]\2310)\336\np=\337h.\323x(p,t\275\351b\001(q\002" /* b[i]=B\nelse\nA[q or 0]=(A[q or 0]or 0)+1\np=math.max(p,tonumber(q)or  */
     "\337h.hu\350\202\211\277G\241'\006'\232\220B=0\nf\231Q,i \374 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal B=0\nfor Q,i in ipairs(b) */
-    "do\245d,q=C(i\242d\230b[i]t\215\na(d,q\271[i]\202B=1\373\211\326" /* do\nlocal d,q=C(i)\nif d and b[i]then\na(d,q,b[i])\nB=1\nend\nend\nreturn{ */
-    "B\271\023]\223 B\2410\2301\243\013\n\277b\023]\223 v>e\230v<\337h.hu\350\232" /* B,b[1]and B==0 and 1 or 0,e}\nend\nif b[1]and v>e and v<math.huge then\n */
-    "\220\342{}\nf\231p,B \374 pairs(A)do\ni[#i\336]\003\362B\373\311t\252\271" /* local i={}\nfor p,B in pairs(A)do\ni[#i+1]=p..' '..B\nend\na('hset',g,b */
-    "\023]\2330 0 0 0\031sha\344\201tab\334.c\275cat(i\233 ')\202\356\252\271\023]\244\342" /* [1],'0 0 0 0','shared',table.concat(i,' '))\na('hdel',g,b[1])\nlocal i= */
-    "\267ttl\252\242i<0\243e+i>v\236\340\252,v-e\251I(v-e\244" /* a('pttl',g)\nif i<0 or e+i>v then a('pexpire',g,v-e)end\nI(v-e)\nlocal  */
-    "d,q=C(h\243\317\242d\236a(d,q\233\254\251\326\302\013\n\300\342s" /* d,q=C(h or '')\nif d then a(d,q,'0')end\nreturn{1,0,e}\nend\nlocal i=s */
-    "[3]\223 \303ran\350\272,\3129)\226{}\245d=i\0230]\nf\231Q,w \374 ipairs(i)do\nd" /* [3]and a('lrange',j,0,9)or{}\nlocal d=i[10]\nfor Q,w in ipairs(i)do\nd */
-    "=d \226(\375\273,w\002\317):f\360\203^\264+ \264+ \264+ S'\202\277b\023]\223#s>2\236" /* =d or(a('hget',c,w)or ''):find('^%d+ %d+ %d+ S')\nend\nif b[1]and#s>2 then  */
-    "\206\276\252\251\220\342f\005\266h\225\331\023]\231\253s\023])t\215\n" /* a('del',g)end\nlocal i=false\nif h and(b[1]or not s[1])then\n */
+    "do\245d,s=C(i\242d\230b[i]t\215\na(d,s\271[i]\202B=1\373\211\326" /* do\nlocal d,s=C(i)\nif d and b[i]then\na(d,s,b[i])\nB=1\nend\nend\nreturn{ */
+    "B\271\023]\223 B\2410\2301\243\013\n\277p\036\355b\023]t\215 \326\312\013" /* B,b[1]and B==0 and 1 or 0,e}\nend\nif p>0 and not b[1]then return{0,0,e} */
+    "\277p\036\230p<\337h.hu\350\232\220\342{}\nf\231q,B \374 pairs(A)do\ni" /* end\nif p>0 and p<math.huge then\nlocal i={}\nfor q,B in pairs(A)do\ni */
+    "[#i\336]=q\362B\373\311t\252\271\023]\2330 0 0 0\031sha\344\201tab\334.c\275cat" /* [#i+1]=q..' '..B\nend\na('hset',g,b[1],'0 0 0 0','shared',table.concat */
+    "(i\233 ')\202\356\252\271\023]\244\342\267ttl\252\242i<0\243e+i>p\236" /* (i,' '))\na('hdel',g,b[1])\nlocal i=a('pttl',g)\nif i<0 or e+i>p then  */
+    "\340\252,p-e\251I(p-e\244d,s=C(h\243\317\242d\236a(d,s\233" /* a('pexpire',g,p-e)end\nI(p-e)\nlocal d,s=C(h or '')\nif d then a(d,s,' */
+    "\254\251\326\302\013\n\300\342v[3]\223 \303ran\350\272,\3129)\226{}\245" /* 0')end\nreturn{1,0,e}\nend\nlocal i=v[3]and a('lrange',j,0,9)or{}\nlocal  */
+    "d=i\0230]\nf\231Q,w \374 ipairs(i)do\nd=d \226(\375\273,w\002\317):f\360\203^\264+" /* d=i[10]\nfor Q,w in ipairs(i)do\nd=d or(a('hget',c,w)or ''):find('^%d+ */
+    " \264+ \264+ S'\202\277b\023]\223#v>2\236\206\276\252\251\220\342f\005\266" /*  %d+ %d+ S')\nend\nif b[1]and#v>2 then a('del',g)end\nlocal i=false\nif  */
+    "h\225\331\023]\231\253v\023])t\215\n" /* h and(b[1]or not v[1])then\n */
     ;
 
 static const uint8_t break_after[] =
     "\214b\023]t\215 \340\252\341'\251\342N(nil\271\023])\241'giv\200'\n\277b\023" /* if b[1]then a('pexpire',g,'1')end\ni=N(nil,b[1])=='given'\nend\nif b[1 */
-    "]\223 \253i\236\206\276\252\251\214s[3]\223 \253d\236\356\240\233limit" /* ]and not i then a('del',g)end\nif s[3]and not d then a('hdel',c,'limit */
+    "]\223 \253i\236\206\276\252\251\214v[3]\223 \253d\236\356\240\233limit" /* ]and not i then a('del',g)end\nif v[3]and not d then a('hdel',c,'limit */
     "'\251\326b\023]\223 1\243\312\013\n" /* ')end\nreturn{b[1]and 1 or 0,0,e}\n */
     ;
 
@@ -420,7 +421,7 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4323, "530aad69d0bb0da7cb033cfae626ace8fc21130d"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4053, "e0c1d2f19651b47654ec794eebebf03fd8ab7f59"};
+    {common, break_before, hand_over, break_after}, 4086, "d44e599752238be26b0376dc994b7e44f425d385"};
 
 const struct fairlock_script fairlock_shared_script = {
     {common, hand_over, share, shared}, 8502, "9b9c42196fc14bfc0696d20c69fc19aae0ac1bf8"};

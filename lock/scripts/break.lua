@@ -49,7 +49,8 @@ if mode == '-2' then
   end
   return {asked, named[1] and asked == 0 and 1 or 0, now}
 end
-if named[1] and latest > now and latest < math.huge then -- the others go on
+if latest > 0 and not named[1] then return {0, 0, now} end -- another hold
+if latest > 0 and latest < math.huge then -- the others go on
   local words = {}
   for ends, holders in pairs(counts) do
     words[#words + 1] = ends .. ' ' .. holders

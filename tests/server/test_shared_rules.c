@@ -351,6 +351,20 @@ static void test_limit_of_a_claim(void)
   end_rules();
 }
 
+/* It stays where none of the holds is meant that are to be broken. */
+static void test_limit_of_who_is_not_broken(void)
+{
+  begin_rules();
+  int64_t only = enter("a:1", 3, "30000+");
+  CHECK_EQUAL(break_hold("*", only - 1), 0);
+  CHECK_EQUAL(ask("c:1", 2, "0 30000+"), 2);
+  (void)enter("b:1", 3, "30000+");
+  CHECK_EQUAL(break_hold("c:1", 0), 0);
+  CHECK_EQUAL(ask("c:1", 2, "0 30000+"), 2);
+  CHECK_EQUAL(counted(), 2);
+  end_rules();
+}
+
 /* It ends with the last who waits to share, too, unless somebody who shares was handed the lock alone. */
 static void test_limit_of_who_leaves(void)
 {
@@ -803,6 +817,7 @@ const struct check_test check_tests[] = {
     {"shared rules: a limit outlasts claims", test_limit_outlasts_claims},
     {"shared rules: the limit of a claim", test_limit_of_a_claim},
     {"shared rules: the limit of who leaves", test_limit_of_who_leaves},
+    {"shared rules: the limit of who is not broken", test_limit_of_who_is_not_broken},
     {"shared rules: ends of leases", test_ends},
     {"shared rules: the TTL", test_ttl},
     {"shared rules: a confirmation", test_confirmation},
