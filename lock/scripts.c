@@ -253,32 +253,32 @@ static const uint8_t lock_after[] =
     ;
 
 static const uint8_t break_before[] =
-    "\220\370C(w\244s='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270" /* local function C(w)\nlocal s='redisson_lock__channel'..j:sub(20)..':'.. */
-    "w\245d=\267\250\265\031n\351\265\201s)\025\036\230'p\250l\313h'\266\253d\232\220" /* w\nlocal d=a('pubsub','numsub',s)[2]>0 and 'publish'\nif not d then\nlocal  */
-    "E=\030p\250\265\031shardn\351\265\201s)\025\nd=E\230E\036\230'sp\250l\313h'" /* E=redis.pcall('pubsub','shardnumsub',s)[2]\nd=E and E>0 and 'spublish' */
-    "\373\330d,s\n\300v=\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn d,s\nend\nlocal v=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
-    "ld\001'\244R=f\241'*'\230m\241\317\245b,A,p={},{},0\nf\231H=\302#v,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,A,p={},{},0\nfor H=1,#v,2 do */
-    "\245i,S,q=v[H],v[H\336]:\337\376\203^(\032\264\346'\244B=S\243i\241Q\230" /* \nlocal i,S,q=v[H],v[H+1]:match('^(%d+) (%d+) ')\nlocal B=S or i==Q and  */
-    "n\266i\241'sha\344'\243q\225(t\275\351b\001(q)<=e \226\207\275\351b\001(q)>=e+2e9)t\215\352" /* n\nif i=='shared' or q and(tonumber(q)<=e or tonumber(q)>=e+2e9)then\nelse */
-    "if\010\241'*'\243f\241i)\223(m\241\317\243m\241B)\223(R\243\253b\023])t\215\nb[#b\336]=i\n" /* if(f=='*' or f==i)and(m=='' or m==B)and(R or not b[1])then\nb[#b+1]=i\n */
-    "b[i]=B\352\nA[q\2430]=(A[q\2430]\2310)\336\np=\337h.\323x(p,t\275\351b\001(q\002" /* b[i]=B\nelse\nA[q or 0]=(A[q or 0]or 0)+1\np=math.max(p,tonumber(q)or  */
-    "\337h.hu\350\202\211\277G\241'\006'\232\220B=0\nf\231Q,i \374 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal B=0\nfor Q,i in ipairs(b) */
-    "do\245d,s=C(i\242d\230b[i]t\215\na(d,s\271[i]\202B=1\373\211\326" /* do\nlocal d,s=C(i)\nif d and b[i]then\na(d,s,b[i])\nB=1\nend\nend\nreturn{ */
-    "B\271\023]\223 B\2410\2301\243\013\n\277p\036\355b\023]t\215 \326\312\013" /* B,b[1]and B==0 and 1 or 0,e}\nend\nif p>0 and not b[1]then return{0,0,e} */
-    "\277p\036\230p<\337h.hu\350\232\220\342{}\nf\231q,B \374 pairs(A)do\ni" /* end\nif p>0 and p<math.huge then\nlocal i={}\nfor q,B in pairs(A)do\ni */
-    "[#i\336]=q\362B\373\311t\252\271\023]\2330 0 0 0\031sha\344\201tab\334.c\275cat" /* [#i+1]=q..' '..B\nend\na('hset',g,b[1],'0 0 0 0','shared',table.concat */
-    "(i\233 ')\202\356\252\271\023]\244\342\267ttl\252\242i<0\243e+i>p\236" /* (i,' '))\na('hdel',g,b[1])\nlocal i=a('pttl',g)\nif i<0 or e+i>p then  */
-    "\340\252,p-e\251I(p-e\244d,s=C(h\243\317\242d\236a(d,s\233" /* a('pexpire',g,p-e)end\nI(p-e)\nlocal d,s=C(h or '')\nif d then a(d,s,' */
-    "\254\251\326\302\013\n\300\342v[3]\223 \303ran\350\272,\3129)\226{}\245" /* 0')end\nreturn{1,0,e}\nend\nlocal i=v[3]and a('lrange',j,0,9)or{}\nlocal  */
-    "d=i\0230]\nf\231Q,w \374 ipairs(i)do\nd=d \226(\375\273,w\002\317):f\360\203^\264+" /* d=i[10]\nfor Q,w in ipairs(i)do\nd=d or(a('hget',c,w)or ''):find('^%d+ */
-    " \264+ \264+ S'\202\277b\023]\223#v>2\236\206\276\252\251\220\342f\005\266" /*  %d+ %d+ S')\nend\nif b[1]and#v>2 then a('del',g)end\nlocal i=false\nif  */
-    "h\225\331\023]\231\253v\023])t\215\n" /* h and(b[1]or not v[1])then\n */
+    "\220\370E(A\244v='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270" /* local function E(A)\nlocal v='redisson_lock__channel'..j:sub(20)..':'.. */
+    "A\245d=\267\250\265\031n\351\265\201v)\025\036\230'p\250l\313h'\266\253d\232\220" /* A\nlocal d=a('pubsub','numsub',v)[2]>0 and 'publish'\nif not d then\nlocal  */
+    "H=\030p\250\265\031shardn\351\265\201v)\025\nd=H\230H\036\230'sp\250l\313h'" /* H=redis.pcall('pubsub','shardnumsub',v)[2]\nd=H and H>0 and 'spublish' */
+    "\373\330d,v\n\300\342\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn d,v\nend\nlocal i=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
+    "ld\001'\244R=f\241'*'\230m\241\317\245b,B,q={},{},0\nf\231w=\302#i,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,B,q={},{},0\nfor w=1,#i,2 do */
+    "\245p,S,s=i[w],i[w\336]:\337\376\203^(\032\264\346'\244C=S\243p\241Q\230" /* \nlocal p,S,s=i[w],i[w+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
+    "n\266p\241'sha\344'\243s\225(t\275\351b\001(s)<=e \226\207\275\351b\001(s)>=e+2e9)t\215\352" /* n\nif p=='shared' or s and(tonumber(s)<=e or tonumber(s)>=e+2e9)then\nelse */
+    "if\010\241'*'\243f\241p)\223(m\241\317\243m\241C)\223(R\243\253b\023])t\215\nb[#b\336]\003\n" /* if(f=='*' or f==p)and(m=='' or m==C)and(R or not b[1])then\nb[#b+1]=p\n */
+    "b[p]=C\352\nB[s\2430]=(B[s\2430]\2310)\336\nq=\337h.\323x(q,t\275\351b\001(s\002" /* b[p]=C\nelse\nB[s or 0]=(B[s or 0]or 0)+1\nq=math.max(q,tonumber(s)or  */
+    "\337h.hu\350\202\211\277G\241'\006'\232\220C=0\nf\231Q,p \374 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal C=0\nfor Q,p in ipairs(b) */
+    "do\245d,v=E(p\242d\230b[p]t\215\na(d,v\271[p]\202C=1\373\211\326" /* do\nlocal d,v=E(p)\nif d and b[p]then\na(d,v,b[p])\nC=1\nend\nend\nreturn{ */
+    "C\271\023]\223 C\2410\2301\243\013\n\277q\036\355b\023]t\215 \326\312\013" /* C,b[1]and C==0 and 1 or 0,e}\nend\nif q>0 and not b[1]then return{0,0,e} */
+    "\277q\036\230q<\337h.hu\350\232\220p={}\nf\231s,C \374 pairs(B)do\np" /* end\nif q>0 and q<math.huge then\nlocal p={}\nfor s,C in pairs(B)do\np */
+    "[#p\336]=s\362C\373\311t\252\271\023]\2330 0 0 0\031sha\344\201tab\334.c\275cat" /* [#p+1]=s..' '..C\nend\na('hset',g,b[1],'0 0 0 0','shared',table.concat */
+    "(p\233 ')\202\356\252\271\023]\244p=\267ttl\252\242p<0\243e+p>q\236" /* (p,' '))\na('hdel',g,b[1])\nlocal p=a('pttl',g)\nif p<0 or e+p>q then  */
+    "\340\252,q-e\251I(q-e\244d,v=E(h\243\317\242d\236a(d,v\233" /* a('pexpire',g,q-e)end\nI(q-e)\nlocal d,v=E(h or '')\nif d then a(d,v,' */
+    "\254\251\326\302\013\n\300p=i[3]\223 \303ran\350\272,\3129)\226{}\245" /* 0')end\nreturn{1,0,e}\nend\nlocal p=i[3]and a('lrange',j,0,9)or{}\nlocal  */
+    "d\003\0230]\nf\231Q,A \374 ipairs(p)do\nd=d \226(\375\273,A\002\317):f\360\203^\264+" /* d=p[10]\nfor Q,A in ipairs(p)do\nd=d or(a('hget',c,A)or ''):find('^%d+ */
+    " \264+ \264+ S'\202\300p=f\005\266h\225\331\023]\231\253i\023])t\215\n" /*  %d+ %d+ S')\nend\nlocal p=false\nif h and(b[1]or not i[1])then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\214b\023]t\215 \340\252\341'\251\342N(nil\271\023])\241'giv\200'\n\277b\023" /* if b[1]then a('pexpire',g,'1')end\ni=N(nil,b[1])=='given'\nend\nif b[1 */
-    "]\223 \253i\236\206\276\252\251\214v[3]\223 \253d\236\356\240\233limit" /* ]and not i then a('del',g)end\nif v[3]and not d then a('hdel',c,'limit */
-    "'\251\326b\023]\223 1\243\312\013\n" /* ')end\nreturn{b[1]and 1 or 0,0,e}\n */
+    "\214b\023]t\215 \340\252\341'\251f\231w=\302#i,2 do\266i[w]\263b\023]t\215 " /* if b[1]then a('pexpire',g,'1')end\nfor w=1,#i,2 do\nif i[w]~=b[1]then  */
+    "\356\252,i[w]\251\211p=N(nil\271\023])\241'giv\200'\n\277b\023]\223 \253" /* a('hdel',g,i[w])end\nend\np=N(nil,b[1])=='given'\nend\nif b[1]and not  */
+    "p\236\206\276\252\251\214i[3]\223 \253d\236\356\240\233limit'\251\326" /* p then a('del',g)end\nif i[3]and not d then a('hdel',c,'limit')end\nreturn{ */
+    "b\023]\223 1\243\312\013\n" /* b[1]and 1 or 0,0,e}\n */
     ;
 
 static const uint8_t inspect[] =
@@ -421,7 +421,7 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4323, "530aad69d0bb0da7cb033cfae626ace8fc21130d"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4086, "d44e599752238be26b0376dc994b7e44f425d385"};
+    {common, break_before, hand_over, break_after}, 4110, "cc72b23176b3fa59645b3cbf3be8a32d1e626b59"};
 
 const struct fairlock_script fairlock_shared_script = {
     {common, hand_over, share, shared}, 8502, "9b9c42196fc14bfc0696d20c69fc19aae0ac1bf8"};

@@ -69,11 +69,13 @@ local joins = waiting[10] -- one of them may be to share; of nine it is known
 for _, waiter in ipairs(waiting) do
   joins = joins or (call('hget', meta, waiter) or ''):find('^%d+ %d+ %d+ S')
 end
-if named[1] and #hold > 2 then call('del', lock) end -- all of them end, or it was no hold of anybody
 local given = false
 if head and (named[1] or not hold[1]) then
   -- include hand_over.lua
   if named[1] then call('pexpire', lock, '1') end -- if this stops half-way, nobody holds the lock
+  for at = 1, #hold, 2 do -- the key stays for the next owner
+    if hold[at] ~= named[1] then call('hdel', lock, hold[at]) end
+  end
   given = hand_over(nil, named[1]) == 'given'
 end
 -- Not `released`: the holder's own release is to find that the hold is lost.

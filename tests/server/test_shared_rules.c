@@ -809,6 +809,32 @@ static void test_break(void)
   end_rules();
 }
 
+/*
+ * When all holds end, and somebody waits, the lock's key stays: while a slot moves, the server stops a
+ * script that uses a key which is not there, even if the script has removed it itself.
+ */
+static void test_break_keeps_the_key(void)
+{
+  begin_rules();
+  (void)enter("a:1", 0, "30000+");
+  (void)enter("b:1", 0, "30000+");
+  wait_alone("x:1");
+  struct raw *removals = &listener[listening++];
+  CHECK(raw_open(removals, server.port));
+  CHECK(raw_run(&redis, "CONFIG SET notify-keyspace-events Eg"));
+  CHECK(raw_run(removals, "SUBSCRIBE __keyevent@0__:del"));
+  CHECK_EQUAL(break_hold("*", 0), 1);
+  CHECK(holds("x:1") && raw_number(&redis, "HLEN rules") == 1);
+  bool queue_removed = false, lock_removed = false;
+  while (raw_reply_within(removals, queue_removed ? 0 : SOON)) {
+    queue_removed = queue_removed || strcmp(removals->element[3].text, QUEUE) == 0;
+    lock_removed = lock_removed || strcmp(removals->element[3].text, "rules") == 0;
+  }
+  CHECK(queue_removed && !lock_removed);
+  CHECK(raw_run(&redis, "CONFIG SET notify-keyspace-events K"));
+  end_rules();
+}
+
 const struct check_test check_tests[] = {
     {"shared rules: as many as may", test_limit},
     {"shared rules: a waiter at the limit", test_waiter_at_the_limit},
@@ -840,5 +866,6 @@ const struct check_test check_tests[] = {
     {"shared rules: one of Redisson's that is first in line", test_score_of_the_first},
     {"shared rules: one of Redisson's that was woken", test_woken},
     {"shared rules: broken", test_break},
+    {"shared rules: the key stays when all holds are broken", test_break_keeps_the_key},
     {NULL, NULL},
 };
