@@ -64,6 +64,7 @@ static void server_well(void *object, uint32_t stamp)
   struct world *world = object;
   (void)stamp;
   world->refused_at = world->now;
+  if (world->barred_at == INT64_MAX) world->barred_at = world->now;
   redis_set_refusal(world->redis, NULL, false);
   redis_set_full(world->redis, false);
   redis_set_denied(world->redis, NULL);
@@ -74,6 +75,7 @@ static void server_well(void *object, uint32_t stamp)
 static void migrate(struct world *world)
 {
   TRACE(world, "the slots move");
+  if (world->replication == NULL) world->barred_at = INT64_MAX; /* nobody follows */
   redis_set_migrating(world->redis, true);
   world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
 }
@@ -107,6 +109,7 @@ static void deny(struct world *world)
   const char *command = commands[random_below(&world->random, 9)];
   TRACE(world, "%s is denied", command);
   world->refused_at = INT64_MAX;
+  world->barred_at = INT64_MAX;
   redis_set_denied(world->redis, command);
   world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
 }

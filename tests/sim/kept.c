@@ -90,6 +90,7 @@ static void check_given_back(void *object, uint32_t stamp)
   int64_t since = party->world->now - SECOND - 3 * device_round_trip(party->device);
   if (party->kept.ended > since || party->progress.started > since) return;
   if (!progress_goes_through(party, since)) return;
+  if (party->world->barred_at >= party->lease.from) return; /* its release may have been refused */
   world_fail(party->world, "%s has not given back %s, which was recalled", party->id,
              lock->text[0]);
 }

@@ -80,6 +80,7 @@ static void check_orphan(void *object, uint32_t stamp)
   /* what is in doubt lives for longer when the engine has not heard the server's time for hours */
   int64_t since = world->now - time_to_give_back(device) - device->engine.in_doubt_ms * MS;
   if (could_not_give_back(party, since)) return;
+  if (world->barred_at >= party->lease.from) return; /* a release that was refused is not repeated */
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
   if (hold_end(hash, party, world->jump) <= world->now) return;
   world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);

@@ -159,6 +159,7 @@ static void build(struct world *world)
   world->master = &world->nodes[NODE_A];
   world->redis = world->master->redis;
   world->moved_at = -1;
+  world->barred_at = -1;
   world->locks = calloc((size_t)profile->locks, sizeof *world->locks);
   world->devices = calloc((size_t)profile->devices, sizeof *world->devices);
   if (world->locks == NULL || world->devices == NULL) abort();
