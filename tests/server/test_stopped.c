@@ -213,8 +213,10 @@ static void on_message(const char *channel, const char *text)
   if (sscanf(text, "%" SCNu64 " %" SCNd64 " %d", &token, &at, &timeout) != 3) return;
   struct trial *trial = &trials[which];
   struct member *member = &trial->member[number - 1];
+  /* as in the engine: the confirmation, whose answer may be missing, asks for no more than the lease */
+  int valid = timeout < LEASE ? timeout : LEASE;
   if (member->state == WAITS && token > member->token)
-    learns(trial, member, token, by_our_clock(at + timeout), false);
+    learns(trial, member, token, by_our_clock(at + valid), false);
 }
 
 /* Takes what has come. True: the answer to SUBSCRIBE or UNSUBSCRIBE is among it. */
