@@ -50,7 +50,7 @@ TLS_MARK := $(BUILD)/tls.$(TLS)
 $(if $(filter none openssl,$(TLS)),,$(error TLS=$(TLS) is not known: TLS=openssl))
 HOST_OBJECTS += $(BUILD)/boards/fairlock/tls/$(TLS).o
 ifeq ($(TLS),openssl)
-LIB_OBJECTS += $(BUILD)/port/openssl/openssl.o
+LIB_OBJECTS += $(patsubst %.c,$(BUILD)/%.o,$(wildcard port/openssl/*.c))
 HEADERS += port/openssl/port_openssl.h
 TLS_LIBS := -lssl -lcrypto
 endif

@@ -5,7 +5,7 @@
  *
  *   main.c         picks the subcommand; help and version
  *   options.c      parses numbers, names and the options that all subcommands have
- *   url.c          parses the URL of the server
+ *   url.c          takes passwords out of URLs
  *   session.c      a client of that server; turns statuses into messages and exit statuses
  *   tls.h          TLS, in tls/openssl.c or tls/none.c
  *   text.c         prints names and ids, which may be any bytes

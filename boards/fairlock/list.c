@@ -320,7 +320,7 @@ static void add_entry(struct list *list, const char *name, size_t size,
 {
   char address[ADDRESS_SIZE];
   session_address(&list->session, FAIRLOCK_OK, address);
-  const char *server = *address != 0 ? address : list->session.url.shown;
+  const char *server = *address != 0 ? address : list->session.server.shown;
   if (list->entry_count == list->entry_room) {
     list->entry_room = list->entry_room > 0 ? 2 * list->entry_room : BATCH;
     list->entries = grown(list->entries, list->entry_room * sizeof *list->entries);
@@ -621,12 +621,12 @@ static void print_bytes(const struct entry *entry)
 /* The URL without its password, with the database unless that is 0. Printable; to be freed. */
 static char *server_shown(const struct list *list)
 {
-  const struct url *url = &list->session.url;
-  char text[sizeof url->shown + 16];
-  unsigned long number = url->database;
-  const char *begin = url->path != NULL ? "?db=" : "/";
-  if (number == 0) snprintf(text, sizeof text, "%s", url->shown);
-  else snprintf(text, sizeof text, "%s%s%lu", url->shown, begin, number);
+  const struct port_posix_server *server = &list->session.server;
+  char text[sizeof server->shown + 16];
+  unsigned long number = server->database;
+  const char *begin = server->socket.service == NULL ? "?db=" : "/"; /* a path has no service */
+  if (number == 0) snprintf(text, sizeof text, "%s", server->shown);
+  else snprintf(text, sizeof text, "%s%s%lu", server->shown, begin, number);
   return bytes_shown(text, strlen(text));
 }
 

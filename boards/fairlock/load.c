@@ -85,7 +85,7 @@ static bool moves(struct nodes *from, struct nodes *to, const char *address)
 
 static void say_loaded(struct load *load, const char *address)
 {
-  const char *server = *address != 0 ? address : load->session.url.shown;
+  const char *server = *address != 0 ? address : load->session.server.shown;
   if (!moves(&load->failed, &load->loaded, address)) return;
   if (load->json) {
     putchar('{');
@@ -163,7 +163,7 @@ static int find_others(struct load *load, struct nodes *others)
 {
   int status = FAIRLOCK_OK;
   if (load->query.cluster) status = nodes_of_cluster(others, &load->query, true);
-  else if (load->session.url.service != NULL) status = nodes_of_master(others, &load->query);
+  else if (load->session.server.service != NULL) status = nodes_of_master(others, &load->query);
   if (status != FAIRLOCK_OK) say_failed(load, status);
   return status;
 }

@@ -34,7 +34,7 @@ struct query {
   unsigned char received[QUERY_TEXT_MAX + RESP_OVERHEAD];
 
   /* also has room for a greeting with the longest password and the longest user name of a URL */
-  unsigned char send[2 * QUERY_REQUEST_MAX + URL_SIZE + PASSWORD_MAX];
+  unsigned char send[2 * QUERY_REQUEST_MAX + PORT_POSIX_URL_SIZE + PASSWORD_MAX];
 };
 
 struct word {

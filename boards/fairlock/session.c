@@ -24,6 +24,7 @@
 #include "system.h"
 #include "text.h"
 #include "tls.h"
+#include "url.h"
 
 /*
  * The library's defaults for one server. With fairlock_follow(), which we always call, they differ.
@@ -234,13 +235,13 @@ static int check_length(const char *password)
 
 static int choose_password(struct session *session, const struct command_line *line)
 {
-  session->config.user = session->url.user;
+  session->config.user = session->server.user;
   if (line->password_file != NULL) {
     session->config.password = session->password;
     session->password_file = changing(line->password_file);
     return read_password(session->password, line->password_file);
   }
-  session->config.password = session->url.password;
+  session->config.password = session->server.password;
   if (session->config.password == NULL) session->config.password = session->given_password;
   if (session->config.user != NULL && session->config.password == NULL) {
     complain("the URL has a user but no password: write user:password@host, set FAIRLOCK_PASSWORD, "
@@ -255,7 +256,7 @@ static int choose_password(struct session *session, const struct command_line *l
 static int choose_sentinel_password(struct session *session, const struct command_line *line)
 {
   struct fairlock_topology *topology = &session->topology;
-  topology->service = session->url.service;
+  topology->service = session->server.service;
   if (topology->service == NULL) {
     if (line->sentinel_user == NULL && line->sentinel_password_file == NULL) return EXIT_DONE;
     return misused(line, "--sentinel-user and --sentinel-password-file need a URL that begins with "
@@ -288,7 +289,7 @@ static int choose_tls(struct session *session, const struct command_line *line)
   struct port_openssl_config config = line->tls;
   bool given = config.ca_file != NULL || config.ca_folder != NULL || config.certificate != NULL ||
                config.key != NULL || config.name != NULL || config.insecure;
-  if (!session->url.tls) {
+  if (!session->server.tls) {
     if (!given) return EXIT_DONE;
     return misused(line, "--cacert, --cacertdir, --cert, --key, --sni and --insecure need a URL "
                          "with TLS: rediss://");
@@ -303,16 +304,7 @@ static int choose_tls(struct session *session, const struct command_line *line)
   }
   choose(&config.name, "FAIRLOCK_SNI");
   config.host = port_posix_host;
-  return tls_prepare(&session->tls, &config, &session->socket.transport);
-}
-
-/* Makes the socket, which opens nothing yet. */
-static void place_socket(struct session *session)
-{
-  const struct url *url = &session->url;
-  if (url->path != NULL) (void)port_posix_unix(&session->socket, url->path);
-  else if (url->seeds == NULL) port_posix_tcp(&session->socket, url->host, url->port);
-  else (void)port_posix_seeds(&session->socket, url->seeds); /* the URL has been checked */
+  return tls_prepare(&session->tls, &config, &session->server.socket.transport);
 }
 
 /*
@@ -337,7 +329,7 @@ static const char *parse_url(struct session *session, const struct command_line 
 {
   const char *text = line->url != NULL ? line->url : from_environment("FAIRLOCK_URL");
   if (text == NULL) text = "redis://127.0.0.1:6379";
-  return url_parse(&session->url, text);
+  return port_posix_read_url(&session->server, text);
 }
 
 int session_prepare(struct session *session, const struct command_line *line)
@@ -354,7 +346,7 @@ int session_prepare(struct session *session, const struct command_line *line)
           stderr);
     return EXIT_USAGE;
   }
-  session->config.database = session->url.database;
+  session->config.database = session->server.database;
   session->config.client_name = "fairlock";
   name_client(session);
   session->config.receive_buffer = session->receive;
@@ -362,8 +354,7 @@ int session_prepare(struct session *session, const struct command_line *line)
   session->config.send_buffer = session->send;
   session->config.send_size = sizeof session->send;
   session->topology.replicas = line->replicas;
-  session->topology.cluster = session->url.seeds != NULL && session->url.service == NULL;
-  place_socket(session);
+  session->topology.cluster = session->server.cluster;
   int status = choose_password(session, line);
   if (status == EXIT_DONE) status = choose_sentinel_password(session, line);
   if (session->config.password != NULL || session->topology.sentinel_password != NULL)
@@ -377,18 +368,18 @@ int session_prepare(struct session *session, const struct command_line *line)
 static void note_address(struct session *session, const char *address)
 {
   struct addresses *addresses = &session->addresses;
-  const struct url *url = &session->url;
-  const char *seed = session->socket.seed != NULL ? session->socket.seed : url->seeds;
+  const struct port_posix *below = &session->server.socket;
+  const char *seed = below->seed != NULL ? below->seed : below->seeds;
   int size = seed != NULL ? (int)strcspn(seed, ",") : 0;
-  const char *open = seed == NULL && strchr(url->host, ':') != NULL ? "[" : "";
+  const char *open = seed == NULL && strchr(below->host, ':') != NULL ? "[" : "";
   if (address != NULL && *address != ':') {
     snprintf(addresses->current, sizeof addresses->current, "%s", address);
     return;
   }
   if (seed != NULL) snprintf(addresses->current, sizeof addresses->current, "%.*s", size, seed);
   else
-    snprintf(addresses->current, sizeof addresses->current, "%s%.255s%s:%.5s", open, url->host,
-             *open != 0 ? "]" : "", url->port);
+    snprintf(addresses->current, sizeof addresses->current, "%s%.255s%s:%.5s", open, below->host,
+             *open != 0 ? "]" : "", below->service);
   if (address == NULL) return;
   char *port = strrchr(addresses->current, ':');
   snprintf(port, sizeof addresses->current - (size_t)(port - addresses->current), "%s", address);
@@ -461,7 +452,8 @@ static void pass_close(void *context)
 
 static void choose_transport(struct session *session)
 {
-  session->below = session->url.tls ? &session->tls.transport : &session->socket.transport;
+  session->below =
+      session->server.tls ? &session->tls.transport : &session->server.socket.transport;
 }
 
 int session_second(struct session *second, const struct session *session,
@@ -473,7 +465,6 @@ int session_second(struct session *second, const struct session *session,
   second->config.password = session->config.password; /* a pipe can be read only once */
   second->config.database = session->config.database;
   second->config.client_name = session->config.client_name;
-  place_socket(second);
   choose_transport(second);
   return choose_tls(second, line);
 }
@@ -522,8 +513,8 @@ void session_reason(struct session *session, bool connected, char text[FAIRLOCK_
                      FAIRLOCK_ERROR_SIZE >= sizeof mute,
                  "there is room");
   text[0] = 0;
-  if (session->url.tls) tls_error(&session->tls, text);
-  if (text[0] == 0) port_posix_error(&session->socket, text);
+  if (session->server.tls) tls_error(&session->tls, text);
+  if (text[0] == 0) port_posix_error(&session->server.socket, text);
   if (text[0] == 0 && connected) memcpy(text, mute, sizeof mute);
 }
 
@@ -549,8 +540,8 @@ static int follow(struct session *session)
 {
   struct fairlock_topology *topology = &session->topology;
   if (session->noting.aim != NULL) {
-    topology->address = session->redirected;
-    topology->address_size = sizeof session->redirected;
+    topology->address = session->server.address;
+    topology->address_size = sizeof session->server.address;
   }
   return fairlock_follow(&session->client, topology);
 }
@@ -558,9 +549,9 @@ static int follow(struct session *session)
 int session_open(struct session *session)
 {
   struct fairlock_config *config = &session->config;
-  const struct url *url = &session->url;
   if (pthread_mutex_init(&session->addresses.mutex, NULL) != 0) return FAIRLOCK_INVALID;
-  if (url->seeds == NULL) { /* there is one server: the times of a client that does not follow */
+  if (!session->server
+           .moves) { /* there is one server: the times of a client that does not follow */
     if (config->connect_ms == 0) config->connect_ms = CONNECT_MS;
     if (config->offline_ms == 0) config->offline_ms = OFFLINE_MS;
   } else {
@@ -604,7 +595,7 @@ static bool changes(struct session *session)
 
 bool session_may_pass(struct session *session, int status)
 {
-  bool follows = session->url.seeds != NULL;
+  bool follows = session->server.moves;
   return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE ||
          (status == FAIRLOCK_READONLY && follows) ||
          (status == FAIRLOCK_DENIED && changes(session));
@@ -654,7 +645,7 @@ static bool is_error(const char *reason, int error)
 
 static const char *advice_unreachable(const struct session *session, const char *reason)
 {
-  bool path = session->url.path != NULL;
+  bool path = session->server.socket.service == NULL;
   if (is_error(reason, ECONNREFUSED))
     return "Nothing listens there: is the server running, and is that its address? Name the right "
            "one with --url or FAIRLOCK_URL.";
@@ -671,10 +662,10 @@ static const char *advice_unreachable(const struct session *session, const char 
       is_reason(reason, gai_strerror(EAI_FAIL)))
     return "The name cannot be resolved here: check it, and this machine's resolver (DNS, "
            "/etc/hosts).";
-  if (session->url.tls && strcmp(reason, mute) == 0) return "Is it stopped, or busy?";
-  if (session->url.tls && strcmp(reason, "the server closed TLS") == 0)
+  if (session->server.tls && strcmp(reason, mute) == 0) return "Is it stopped, or busy?";
+  if (session->server.tls && strcmp(reason, "the server closed TLS") == 0)
     return "Is it being stopped, or does it end connections? See its log.";
-  if (session->url.tls)
+  if (session->server.tls)
     return "Does that port speak TLS? If not, write redis instead of rediss in the URL.";
   if (strcmp(reason, mute) == 0)
     return "Is it stopped, or busy? Or does that port want TLS: rediss instead of redis in the "
@@ -804,8 +795,8 @@ void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR
 
 char *session_place(const struct session *session, const char *address)
 {
-  char text[sizeof session->url.shown + ADDRESS_SIZE + 4];
-  const char *url = session->url.shown;
+  char text[sizeof session->server.shown + ADDRESS_SIZE + 4];
+  const char *url = session->server.shown;
   const char *authority = strstr(url, "://");
   bool said = *address == 0 || (authority != NULL && strcmp(authority + 3, address) == 0);
   snprintf(text, sizeof text, said ? "%s" : "%s (%s)", url, address);
@@ -828,7 +819,7 @@ int session_failed(const struct session *session, int status, const char *addres
   complain("%s: %s%s", place, fairlock_status_text(status), words);
   const char *what_to_do = advice(session, status, error);
   if (what_to_do != NULL) fprintf(stderr, "%s\n", what_to_do);
-  if (status == FAIRLOCK_UNREACHABLE && session->url.seeds != NULL)
+  if (status == FAIRLOCK_UNREACHABLE && session->server.moves)
     fputs("Where servers move, a fail-over may be under way.\n", stderr);
   free(words);
   free(place);

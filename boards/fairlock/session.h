@@ -9,7 +9,9 @@
 #include "options.h"
 #include "port_openssl.h"
 #include "port_posix.h"
-#include "url.h"
+
+/* The longest password that Redis accepts from a client that has not logged in. */
+#define PASSWORD_MAX (PORT_POSIX_PASSWORD_SIZE - 1)
 
 /* Room for a line of a file with a password: the password and the end of the line. */
 #define PASSWORD_SIZE (PASSWORD_MAX + 2)
@@ -38,7 +40,7 @@ struct addresses {
 };
 
 struct session {
-  struct url url;
+  struct port_posix_server server;
 
   /* passwords that were taken from the environment; NULL: none. Never freed */
   char *given_password, *given_sentinel_password;
@@ -54,7 +56,6 @@ struct session {
    * it
    */
   char no_password[FAIRLOCK_ERROR_SIZE];
-  struct port_posix socket;
 
   /* TLS around the socket, if the URL asks for it */
   struct port_openssl tls;
@@ -65,7 +66,6 @@ struct session {
 
   struct addresses addresses;
   struct fairlock_topology topology;
-  char redirected[ADDRESS_SIZE];
   char client_id[FAIRLOCK_ID_MAX + 1];
   struct fairlock_config config;
   struct fairlock_client client;

@@ -89,7 +89,7 @@ static int64_t age_ms(struct report *report, const struct inspection *inspection
 static void print_json(struct report *report, const char *name, const struct inspection *inspection,
                        const char *address)
 {
-  const char *server = *address != 0 ? address : report->session.url.shown;
+  const char *server = *address != 0 ? address : report->session.server.shown;
   inspection_print_json(stdout, inspection, name, strlen(name), server);
   inspection_print_json_age(stdout, age_ms(report, inspection, address), inspection->waiter_count);
   fputs(",\"waiters\":[", stdout);
@@ -121,7 +121,7 @@ static int print_status(struct report *report, char **names)
     if (result != FAIRLOCK_OK) status = session_complain(session, result);
     else if (report->json) print_json(report, *names, &inspection, address);
     else if (!report->quiet)
-      print_text(*names, &inspection, *address != 0 ? address : session->url.shown);
+      print_text(*names, &inspection, *address != 0 ? address : session->server.shown);
     inspection_clear(&inspection);
   }
   fairlock_client_deinit(&session->client);

@@ -536,6 +536,7 @@ const char *port_openssl_init(struct port_openssl *tls, const struct port_openss
 
 void port_openssl_deinit(struct port_openssl *tls)
 {
+  if (tls->below == NULL) return;
   reset_in_child(tls);
   end(tls);
   forget_session(tls);

@@ -137,11 +137,28 @@ struct port_openssl {
 const char *port_openssl_init(struct port_openssl *tls, const struct port_openssl_config *config,
                               const struct port_transport *below);
 
+struct port_posix_server;
+
 /*
- * Frees all memory. Call it after fairlock_client_deinit(), also in a forked process: there it
- * sends nothing, and frees nothing if another task of the parent was using it at the fork. In that
- * case a client of the forked process needs a transport that is initialised again; otherwise it can
- * use this one.
+ * The same as port_posix_url() (port_posix.h), for a program with OpenSSL: rediss:// and the like are
+ * TLS to all servers, Sentinels and nodes included; redis:// is none, and then tls stays empty. config
+ * may be NULL: the system's CAs. Its `host` is set here. Returns NULL, or what is wrong with the URL or
+ * with config's files, in words that are valid as long as server.
+ *
+ *     static struct port_posix_server server;
+ *     static struct port_openssl tls;
+ *     const char *wrong = port_openssl_url(&tls, NULL, &server, getenv("REDIS_URL"));
+ *     ... if that is NULL, give server.transport to the client ...
+ *     port_openssl_deinit(&tls);
+ */
+const char *port_openssl_url(struct port_openssl *tls, const struct port_openssl_config *config,
+                             struct port_posix_server *server, const char *url);
+
+/*
+ * Frees all memory; there is none in what port_openssl_url() has left empty. Call it after
+ * fairlock_client_deinit(), also in a forked process: there it sends nothing, and frees nothing if
+ * another task of the parent was using it at the fork. In that case a client of the forked process
+ * needs a transport that is initialised again; otherwise it can use this one.
  */
 void port_openssl_deinit(struct port_openssl *tls);
 

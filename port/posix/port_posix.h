@@ -140,6 +140,81 @@ void port_posix_error(const struct port_posix *posix, char text[PORT_POSIX_ERROR
  */
 int port_posix_fd(const struct port_posix *posix);
 
+/* Servers by URL */
+
+/* Room for the longest URL without its password, and for the longest password that Redis accepts. */
+#define PORT_POSIX_URL_SIZE      2048
+#define PORT_POSIX_PASSWORD_SIZE 16385
+
+/* Room for "host:port". */
+#define PORT_POSIX_ADDRESS_SIZE 264
+
+/*
+ * Where servers are, and who we are there, as a URL says it:
+ *   redis://[user:password@]host[:port][/db]                      a server, or a node of a cluster
+ *   redis+sentinel://[user:password@]host[:port],.../service[/db] Sentinels, which know the master
+ *   redis+cluster://[user:password@]host[:port],...[/db]          some nodes of a cluster
+ *   unix://[user:password@]/path[?db=number]
+ * rediss means the same with TLS, to all of them; valkey and valkeys mean the same as redis and
+ * rediss. An IPv6 address is in brackets, and %41 is an A. User and password are those of the data
+ * server, not of the Sentinels: those are the program's to give.
+ *
+ *     static struct port_posix_server server;
+ *     const char *wrong = port_posix_url(&server, getenv("REDIS_URL"));
+ *     ... if that is NULL, fill in struct fairlock_config from it, and give server.transport to the client ...
+ *
+ * The struct is the caller's memory, 25 KB: make it static. It must stay in place as long as the
+ * client uses it. Nothing points into the URL, which may be overwritten.
+ */
+struct port_posix_server {
+  /* for fairlock_client_init(). NULL: see port_posix_read_url() */
+  struct port_transport *transport;
+
+  /*
+   * for struct fairlock_config. NULL: none. With a user and no password, the program has to give the
+   * password: without one, the client does not log in
+   */
+  const char *user;
+  const char *password;
+  uint32_t database;
+
+  /* Sentinels or nodes of a cluster: the client needs fairlock_follow(). Otherwise it is an option */
+  bool moves;
+
+  /* for struct fairlock_topology: the master's name at Sentinels, NULL: none; or nodes of a cluster */
+  const char *service;
+  bool cluster;
+  char address[PORT_POSIX_ADDRESS_SIZE];
+
+  /* the URL asks for TLS */
+  bool tls;
+
+  /* the URL as it was understood, for messages: without user, password and database */
+  char shown[2 * PORT_POSIX_URL_SIZE];
+
+  /* the connection, below TLS: for port_posix_fd() and port_posix_error() */
+  struct port_posix socket;
+
+  /* the rest is private: what the strings point to */
+  char text[PORT_POSIX_URL_SIZE];
+  char seeds[PORT_POSIX_URL_SIZE];
+  char secret[PORT_POSIX_PASSWORD_SIZE];
+};
+
+/*
+ * Reads a URL, and makes a transport to what it names; opens nothing. Returns NULL, or what is wrong
+ * with the URL, in words that follow its name: "it names no host"; they have no part of it, so no
+ * password, and server then has nothing in it. url may be NULL, as for a variable that is not set.
+ * One that asks for TLS is refused: port_openssl_url() takes it.
+ */
+const char *port_posix_url(struct port_posix_server *server, const char *url);
+
+/*
+ * The same for a program with another TLS: if the URL asks for it, transport is NULL, and the program
+ * gives the client one of its own, around server->socket.transport.
+ */
+const char *port_posix_read_url(struct port_posix_server *server, const char *url);
+
 #ifdef __cplusplus
 }
 #endif

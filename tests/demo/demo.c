@@ -516,11 +516,11 @@ static int run(const char *program, const char *url, bool meddle, const char *pi
   start_contenders(); /* before this process connects: no contender may inherit its connection */
   int status = reach_server();
   if (status != FAIRLOCK_OK) {
-    fprintf(stderr, "no server at %s: %s\n", server.url.shown, fairlock_status_text(status));
+    fprintf(stderr, "no server at %s: %s\n", server.at.shown, fairlock_status_text(status));
     return 2;
   }
   if (fairlock_init(&view, &observer, lock_name) != FAIRLOCK_OK) return 2;
-  screen_begin(all, lock_name, server.url.shown, server.config.lease_ms);
+  screen_begin(all, lock_name, server.at.shown, server.config.lease_ms);
   if (shared) tell_shared_story(meddle);
   else tell_story(meddle);
   tell_events(story_us());

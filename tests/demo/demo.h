@@ -25,7 +25,6 @@
 #include "fairlock.h"
 #include "port_posix.h"
 #include "support/clock.h"
-#include "url.h"
 
 /* Where servers move, a lease has to outlast a fail-over. */
 enum { CONTENDERS = 8, LEASE_MS = 3000, MOVING_LEASE_MS = 30000 };
@@ -67,10 +66,9 @@ int64_t story_us(void);
 
 /* server.c: where the server is, and, if it is ours, its process. */
 struct server {
-  struct port_posix socket;
   struct fairlock_config config;
   struct fairlock_topology topology; /* for a URL of several servers */
-  struct url url;
+  struct port_posix_server at;
   char folder[256]; /* of a private server */
   pid_t pid;        /* 0: not ours */
 };

@@ -9,9 +9,7 @@ $(call needs,demo-failover demo-picture demo-picture-shared tests/demo/check.sh,
 $(call needs,demo-picture demo-picture-shared tests/demo/check.sh tests/demo/test_picture.sh,libxml2-utils)
 export BUILD
 
-$(DEMO_OBJECTS) $(DEMO_TEST).o: TEST_CFLAGS += -Iboards/fairlock
-
-$(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(BUILD)/boards/fairlock/url.o $(SUPPORT) $(BUILD)/liblock.a
+$(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(DEMO_TEST): $(DEMO_TEST).o $(BUILD)/tests/demo/verdict.o $(FRAME)

@@ -16,29 +16,24 @@
 
 static bool use_url(struct server *server, const char *text)
 {
-  struct url *url = &server->url;
-  const char *wrong = url_parse(url, text);
-  if (wrong == NULL && url->tls) wrong = "the demo has no TLS";
+  const char *wrong = port_posix_url(&server->at, text);
   if (wrong != NULL) {
     fprintf(stderr, "demo: the URL cannot be used: %s\n", wrong);
     return false;
   }
-  server->config.user = url->user;
-  server->config.password = url->password;
-  server->config.database = url->database;
-  server->topology.service = url->service;
-  server->topology.cluster = url->seeds != NULL && url->service == NULL;
-  if (url->seeds != NULL) server->config.lease_ms = MOVING_LEASE_MS;
-  if (url->seeds != NULL) return port_posix_seeds(&server->socket, url->seeds);
-  if (url->path != NULL) return port_posix_unix(&server->socket, url->path);
-  port_posix_tcp(&server->socket, url->host, url->port);
+  server->config.user = server->at.user;
+  server->config.password = server->at.password;
+  server->config.database = server->at.database;
+  server->topology.service = server->at.service;
+  server->topology.cluster = server->at.cluster;
+  if (server->at.moves) server->config.lease_ms = MOVING_LEASE_MS;
   return true;
 }
 
 static _Noreturn void become_redis(const struct server *server, const char *program, pid_t parent)
 {
   char log[sizeof server->folder + 8];
-  const char *port = server->url.port;
+  const char *port = server->at.socket.service;
   belong_to(parent);
   snprintf(log, sizeof log, "%s/log", server->folder);
   int out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -102,14 +97,13 @@ int server_client(struct server *server, struct fairlock_client *client)
 {
   static char received[512];
   static char sent[1024];
-  static char address[300];
   server->config.receive_buffer = received;
   server->config.receive_size = sizeof received;
   server->config.send_buffer = sent;
   server->config.send_size = sizeof sent;
-  int status = fairlock_client_init(client, &server->config, &server->socket.transport);
-  if (status != FAIRLOCK_OK || server->url.seeds == NULL) return status;
-  server->topology.address = address;
-  server->topology.address_size = sizeof address;
+  int status = fairlock_client_init(client, &server->config, server->at.transport);
+  if (status != FAIRLOCK_OK || !server->at.moves) return status;
+  server->topology.address = server->at.address;
+  server->topology.address_size = sizeof server->at.address;
   return fairlock_follow(client, &server->topology);
 }

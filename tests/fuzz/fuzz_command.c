@@ -15,6 +15,7 @@
 
 #include "command.h"
 #include "options.h"
+#include "port_posix.h"
 #include "text.h"
 #include "url.h"
 
@@ -54,10 +55,10 @@ static char *string_of(const uint8_t *data, size_t size)
 
 /* URLs */
 
-static bool inside(const struct url *url, const char *text)
+static bool inside(const struct port_posix_server *server, const char *text)
 {
-  return text >= url->storage && text < url->storage + sizeof url->storage &&
-         memchr(text, 0, (size_t)(url->storage + sizeof url->storage - text)) != NULL;
+  return text >= server->text && text < server->text + sizeof server->text &&
+         memchr(text, 0, (size_t)(server->text + sizeof server->text - text)) != NULL;
 }
 
 static void check_port(const char *port, size_t size)
@@ -68,11 +69,12 @@ static void check_port(const char *port, size_t size)
 }
 
 /* "host:port,[host]:port": what stands between commas is one place, not too long. */
-static void check_seeds(const struct url *url)
+static void check_seeds(const struct port_posix_server *server)
 {
-  require(url->seeds == url->places && memchr(url->places, 0, sizeof url->places) != NULL,
-          "the seeds are a string of the URL's");
-  for (const char *seed = url->seeds; seed != NULL;) {
+  require(server->socket.seeds == server->seeds &&
+              memchr(server->seeds, 0, sizeof server->seeds) != NULL,
+          "the seeds are a string of the server's");
+  for (const char *seed = server->seeds; seed != NULL;) {
     bool bracketed = *seed == '[';
     seed += bracketed;
     size_t size = strcspn(seed, bracketed ? ",[]" : ",:[]");
@@ -84,49 +86,71 @@ static void check_seeds(const struct url *url)
     check_port(seed, size);
     seed = seed[size] != 0 ? seed + size + 1 : NULL;
   }
-  require(url->service == NULL || (inside(url, url->service) && url->service[0] != 0),
-          "the service is a string of the URL's");
+  require(server->cluster == (server->service == NULL), "they are Sentinels, or nodes");
+  require(server->service == NULL || (inside(server, server->service) && server->service[0] != 0),
+          "the service is a string of the server's");
 }
 
-static void check_url(const struct url *url)
+static void check_server(const struct port_posix_server *server)
 {
-  require((url->host != NULL) + (url->path != NULL) + (url->seeds != NULL) == 1,
-          "it names a host, seeds or a path");
-  require(url->user == NULL || (inside(url, url->user) && url->user[0] != 0),
-          "the user is a string of the URL's");
-  require(url->password == NULL || (inside(url, url->password) && url->password[0] != 0),
+  const struct port_posix *socket = &server->socket;
+  require(server->moves == (socket->seeds != NULL), "what moves has seeds");
+  require((socket->host != NULL) != server->moves, "it names a host or a path, or seeds");
+  require(server->user == NULL || (inside(server, server->user) && server->user[0] != 0),
+          "the user is a string of the server's");
+  require(server->password == NULL ||
+              (server->password == server->secret && server->secret[0] != 0 &&
+               memchr(server->secret, 0, sizeof server->secret) != NULL),
           "so is the password");
-  require(url->database <= INT32_MAX, "the database is a number");
-  require(memchr(url->shown, 0, sizeof url->shown) != NULL, "what is shown ends");
-  if (url->path != NULL) {
-    require(inside(url, url->path) && url->path[0] == '/' && url->path[1] != 0,
+  require(server->database <= INT32_MAX, "the database is a number");
+  require(memchr(server->shown, 0, sizeof server->shown) != NULL, "what is shown ends");
+  if (server->moves) {
+    check_seeds(server);
+  } else if (socket->service == NULL) {
+    require(inside(server, socket->host) && socket->host[0] == '/' && socket->host[1] != 0,
             "the path is absolute");
-  } else if (url->seeds != NULL) {
-    check_seeds(url);
   } else {
-    require(inside(url, url->host) && url->host[0] != 0, "the host is a string of the URL's");
-    check_port(url->port, strlen(url->port));
+    require(inside(server, socket->host) && socket->host[0] != 0,
+            "the host is a string of the server's");
+    check_port(socket->service, strlen(socket->service));
   }
+}
+
+/* What is left of a URL names the same servers and user, without a password. */
+static void check_dropped(const struct port_posix_server *server, char *text)
+{
+  static struct port_posix_server again;
+  url_drop_password(text);
+  require(port_posix_read_url(&again, text) == NULL && again.password == NULL,
+          "a URL without its password is one");
+  require(strcmp(server->shown, again.shown) == 0 && server->database == again.database &&
+              strcmp(server->user != NULL ? server->user : "",
+                     again.user != NULL ? again.user : "") == 0,
+          "and means the same");
 }
 
 /* Takes any text apart; and hides its password, which then is nowhere in what was parsed before. */
 static void fuzz_url(const uint8_t *data, size_t size)
 {
-  static struct url url;
-  static struct url again;
+  static struct port_posix_server server;
+  static struct port_posix_server again;
   char *text = string_of(data, size);
   size_t length = strlen(text);
-  const char *wrong = url_parse(&url, text);
+  const char *wrong = port_posix_read_url(&server, text);
   require(wrong == NULL || wrong[0] != 0, "a refusal says why");
-  if (wrong == NULL) check_url(&url);
+  if (wrong == NULL) check_server(&server);
+  char *copy = string_of(data, size);
+  if (wrong == NULL) check_dropped(&server, copy);
+  free(copy);
   /* else more may be hidden than the password */
   bool one = strchr(text, '@') == strrchr(text, '@');
   url_hide_password(text);
   require(strlen(text) == length, "hiding keeps the length");
-  if (wrong == NULL && url_parse(&again, text) == NULL && again.password != NULL) {
+  if (wrong == NULL && port_posix_read_url(&again, text) == NULL && again.password != NULL) {
     require(strspn(again.password, "*") == strlen(again.password),
             "a hidden password is asterisks");
-    require(!one || strcmp(url.shown, again.shown) == 0, "and what is shown does not depend on it");
+    require(!one || strcmp(server.shown, again.shown) == 0,
+            "and what is shown does not depend on it");
   }
   free(text);
 }
@@ -156,7 +180,7 @@ static size_t encode(char *to, const char *text, unsigned salt)
 /* Makes a URL of Sentinels or nodes: the host three times, the service, a port and a database. */
 static void fuzz_seeds(const char *host, const char *service, unsigned port, unsigned database)
 {
-  static struct url url;
+  static struct port_posix_server server;
   char text[2048];
   char expected[1024];
   bool sentinels = database % 2 == 0;
@@ -170,25 +194,25 @@ static void fuzz_seeds(const char *host, const char *service, unsigned port, uns
   if (sentinels) text[used++] = '/';
   if (sentinels) used += encode(text + used, service, 4);
   (void)snprintf(text + used, sizeof text - used, "/%u", database);
-  const char *wrong = url_parse(&url, text);
+  const char *wrong = port_posix_read_url(&server, text);
   bool good = port > 0 && host[0] != 0 && strpbrk(host, ",:[]") == NULL;
   if (sentinels && service[0] == 0) good = false;
   require((wrong == NULL) == good, "seeds are refused only if a part is missing or cannot be one");
   if (wrong != NULL) return;
-  check_url(&url);
+  check_server(&server);
   (void)snprintf(expected, sizeof expected, "%s:%u,[%s]:%s,%s:%s", host, port, host,
                  sentinels ? "26379" : "6379", host, sentinels ? "26379" : "6379");
-  require(strcmp(url.seeds, expected) == 0, "the seeds come out again");
-  require((url.service != NULL) == sentinels, "only Sentinels have a service");
-  require(!sentinels || strcmp(url.service, service) == 0, "so does the service");
-  require(url.database == database, "and the database");
-  require(strcmp(url.user, "u") == 0 && strcmp(url.password, "p") == 0, "and who we are");
+  require(strcmp(server.seeds, expected) == 0, "the seeds come out again");
+  require((server.service != NULL) == sentinels, "only Sentinels have a service");
+  require(!sentinels || strcmp(server.service, service) == 0, "so does the service");
+  require(server.database == database, "and the database");
+  require(strcmp(server.user, "u") == 0 && strcmp(server.password, "p") == 0, "and who we are");
 }
 
 /* Makes a URL of three strings, a port and a database, and requires that they come out again. */
 static void fuzz_parts(const uint8_t *data, size_t size)
 {
-  static struct url url;
+  static struct port_posix_server server;
   char text[1024];
   char *parts[3];
   if (size < 6) return;
@@ -211,16 +235,17 @@ static void fuzz_parts(const uint8_t *data, size_t size)
   used += encode(text + used, parts[2], salt / 4);
   if (with_port) used += (size_t)snprintf(text + used, sizeof text - used, ":%u", port);
   (void)snprintf(text + used, sizeof text - used, "/%u", database);
-  const char *wrong = url_parse(&url, text);
+  const char *wrong = port_posix_read_url(&server, text);
   require((wrong == NULL) == (parts[2][0] != 0), "a URL is refused only if it names no host");
   if (wrong == NULL) {
-    check_url(&url);
-    require(strcmp(url.host, parts[2]) == 0, "the host comes out again");
-    require(strcmp(url.user != NULL ? url.user : "", parts[0]) == 0, "so does the user");
-    require(strcmp(url.password != NULL ? url.password : "", parts[1]) == 0,
+    check_server(&server);
+    require(strcmp(server.socket.host, parts[2]) == 0, "the host comes out again");
+    require(strcmp(server.user != NULL ? server.user : "", parts[0]) == 0, "so does the user");
+    require(strcmp(server.password != NULL ? server.password : "", parts[1]) == 0,
             "so does the password");
-    require(url.database == database, "so does the database");
-    require(strtoul(url.port, NULL, 10) == (with_port ? port : 6379), "so does the port");
+    require(server.database == database, "so does the database");
+    require(strtoul(server.socket.service, NULL, 10) == (with_port ? port : 6379),
+            "so does the port");
   }
   fuzz_seeds(parts[2], parts[1], port, database);
   for (int i = 0; i < 3; i++)

@@ -175,6 +175,17 @@ static void port()
   CHECK(port_posix_seeds(&posix, "127.0.0.1:1,[::1]:2"));
 }
 
+static void url()
+{
+  static port_posix_server server;
+  CHECK(port_posix_url(&server, "redis+sentinel://me:secret@[::1]:1/doors/2") == nullptr);
+  CHECK(server.transport == &server.socket.transport && server.moves && !server.cluster);
+  CHECK(std::strcmp(server.password, "secret") == 0 && server.database == 2);
+  CHECK(port_posix_url(&server, "rediss://h") != nullptr);
+  CHECK(port_posix_read_url(&server, "rediss://h") == nullptr);
+  CHECK(server.tls && server.transport == nullptr);
+}
+
 #if HAS_TLS
 /* In a library that was made with it. */
 static void tls()
@@ -192,6 +203,10 @@ static void tls()
   config.ca_file = nullptr;
   CHECK(port_openssl_init(&safe, &config, &posix.transport) == nullptr);
   CHECK(safe.transport.connect(&safe, 1000) == PORT_UNREACHABLE);
+  port_openssl_deinit(&safe);
+  static port_posix_server server;
+  CHECK(port_openssl_url(&safe, nullptr, &server, "rediss://127.0.0.1:1") == nullptr);
+  CHECK(server.transport == &safe.transport);
   port_openssl_deinit(&safe);
 }
 #endif
@@ -283,6 +298,7 @@ int main(int argc, char **argv)
   codec();
   engine();
   port();
+  url();
 #if HAS_TLS
   tls();
 #endif
