@@ -260,6 +260,16 @@ static void configure_server(FILE *file, const struct node *node)
   if (node->index > 0) say(file, "replicaof 127.0.0.1 %d", node->rig->node[0].port);
 }
 
+/* Without TLS, too, at its own port: that is for the rig. */
+static void configure_tls(FILE *file, const struct node *node)
+{
+  const char *folder = node->rig->options.certificates;
+  if (folder == NULL) return;
+  say(file, "tls-port %d\ntls-cert-file %s/server.crt\ntls-key-file %s/server.key", node->port,
+      folder, folder);
+  say(file, "tls-ca-cert-file %s/ca.crt\ntls-auth-clients no\ntls-replication yes", folder);
+}
+
 static void configure(const struct node *node)
 {
   char path[96], source[24];
@@ -271,6 +281,7 @@ static void configure(const struct node *node)
   if (node->rig->options.parted && server_version() >= 700)
     say(file, "bind-source-addr %s", source); /* before 7.0 it is the first of bind */
   say(file, "protected-mode no\ndir %s\nlogfile %s/log", node->folder, node->folder);
+  configure_tls(file, node);
   if (node->sentinel) configure_sentinel(file, node);
   else configure_server(file, node);
   if (fclose(file) != 0) give_up("fclose");
@@ -294,7 +305,7 @@ static void choose_ports(struct node *node)
   while (node->rig->cluster &&
          (node->own_port + BUS_OFFSET > 65535 || !is_free(node->own_port + BUS_OFFSET)));
   node->own_bus_port = node->own_port + BUS_OFFSET;
-  node->port = node->own_port;
+  node->port = node->rig->options.certificates != NULL ? free_port() : node->own_port;
   node->bus_port = node->own_bus_port;
   if (!node->rig->options.parted) return;
   net_serve(net, node->index, NET_COMMANDS, node->own_port);
@@ -438,11 +449,13 @@ void rig_stop(struct rig *rig)
 void rig_url(const struct rig *rig, int first, char *url, size_t size)
 {
   int low = rig->cluster ? 0 : 3, count = NODES - low;
-  size_t used = 0;
+  const char *tls = rig->options.certificates != NULL ? "s" : "";
+  size_t used =
+      (size_t)snprintf(url, size, "redis%s+%s://", tls, rig->cluster ? "cluster" : "sentinel");
   for (int i = 0; i < count && used < size; i++) {
     const struct node *node = &rig->node[low + (first - low + i) % count];
-    const char *before = i > 0 ? "," : rig->cluster ? "redis+cluster://" : "redis+sentinel://";
-    used += (size_t)snprintf(url + used, size - used, "%s127.0.0.1:%d", before, node->port);
+    used +=
+        (size_t)snprintf(url + used, size - used, "%s127.0.0.1:%d", i > 0 ? "," : "", node->port);
   }
   if (!rig->cluster && used < size) used += (size_t)snprintf(url + used, size - used, "/" SERVICE);
   if (used >= size) give_up("an address is too long");

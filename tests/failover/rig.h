@@ -30,7 +30,7 @@ struct node {
   pid_t pid; /* 0: killed */
   bool sentinel;
   bool frozen;
-  int port;     /* to connect to: the network's port, when there is a network */
+  int port; /* to connect to: the network's port, when there is a network; with TLS that of TLS */
   int own_port; /* where it listens */
   int bus_port, own_bus_port;
   char folder[64];
@@ -44,6 +44,12 @@ struct rig_options {
 
   /* Lines of configuration of each server but the Sentinels, each ended by a line feed; or NULL */
   const char *config;
+
+  /*
+   * Folder of server.crt, server.key and ca.crt: the nodes speak TLS to clients and to each other.
+   * NULL: they do not. Not with a network, nor in a cluster.
+   */
+  const char *certificates;
 
   /* Of the servers and of the Sentinels; NULL: none. A user needs a password. */
   const char *password, *sentinel_user, *sentinel_password;

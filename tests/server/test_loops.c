@@ -43,9 +43,13 @@ static bool program_run(struct program *program, const char *const words[])
   return CHECK(program->lines != NULL);
 }
 
-static bool program_start(struct program *program, const char *path)
+/* scheme: that of the URL which the example takes; NULL: it takes a port */
+static bool program_start(struct program *program, const char *path, const char *scheme)
 {
-  const char *words[] = {path, server.port_text, "loop", "200", WAITER_MS, NULL};
+  char url[64];
+  const char *words[] = {path, scheme != NULL ? url : server.port_text, "loop", "200", WAITER_MS,
+                         NULL};
+  (void)snprintf(url, sizeof url, "%s127.0.0.1:%s", scheme != NULL ? scheme : "", server.port_text);
   return program_run(program, words);
 }
 
@@ -95,7 +99,7 @@ static void check_sleep(const struct program *program)
   CHECK(slept <= 4 * heartbeats + 4); /* twice; on a busy machine an answer comes in pieces */
 }
 
-static void wait_behind(const char *path)
+static void wait_behind(const char *path, const char *scheme)
 {
   struct program program;
   char line[100];
@@ -105,7 +109,7 @@ static void wait_behind(const char *path)
   begin();
   take_lock();
   int64_t before = scripts_run(&redis);
-  if (!program_start(&program, path)) return;
+  if (!program_start(&program, path, scheme)) return;
   CHECK(queue_reaches(&redis, "loop", 1));
   check_sleep(&program);
   CHECK_EQUAL(fairlock_release(&held), FAIRLOCK_OK);
@@ -126,13 +130,13 @@ static void wait_behind(const char *path)
   CHECK(nothing_left(&redis, "loop"));
 }
 
-static void live_through_restart(const char *path)
+static void live_through_restart(const char *path, const char *scheme)
 {
   struct program program;
   char line[100];
   begin();
   take_lock();
-  if (!program_start(&program, path)) return;
+  if (!program_start(&program, path, scheme)) return;
   CHECK(queue_reaches(&redis, "loop", 1));
   client_close(&holder);
   server_kill(&server);
@@ -189,22 +193,22 @@ static void test_coroutines(void)
 
 static void test_epoll(void)
 {
-  wait_behind(EXAMPLES "/epoll");
+  wait_behind(EXAMPLES "/epoll", "redis://");
 }
 
 static void test_libuv(void)
 {
-  wait_behind(EXAMPLES "/libuv");
+  wait_behind(EXAMPLES "/libuv", NULL);
 }
 
 static void test_epoll_restart(void)
 {
-  live_through_restart(EXAMPLES "/epoll");
+  live_through_restart(EXAMPLES "/epoll", "redis://");
 }
 
 static void test_libuv_restart(void)
 {
-  live_through_restart(EXAMPLES "/libuv");
+  live_through_restart(EXAMPLES "/libuv", NULL);
 }
 
 const struct check_test check_tests[] = {

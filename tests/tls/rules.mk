@@ -46,7 +46,7 @@ $(BUILD)/tests/tls/mbedtls/%.o: tests/tls/%.c
 mbedtls-library:
 	@sh tests/tools/need.sh $(NEEDS.$@)
 
-$(TLS_BY_OPENSSL): %: %.o $(addprefix $(BUILD)/tests/tls/,$(TLS_PARTS) wrap_openssl.o) $(BUILD)/port/openssl/openssl.o
+$(TLS_BY_OPENSSL): %: %.o $(addprefix $(BUILD)/tests/tls/,$(TLS_PARTS) wrap_openssl.o) $(addprefix $(BUILD)/port/openssl/,openssl.o openssl_url.o)
 $(TLS_BY_MBEDTLS): %: %.o $(addprefix $(BUILD)/tests/tls/mbedtls/,$(TLS_PARTS) wrap_mbedtls.o) $(PORT_MBEDTLS)
 $(TLS_BY_MBEDTLS): LDLIBS += -lmbedtls -lmbedx509 -lmbedcrypto
 

@@ -372,11 +372,75 @@ static void test_no_old_session(void)
   safe_close(&pair.safe[0]);
 }
 
+/* Connects to what the URL says, and frees all. */
+static int connect_by_url(const struct port_openssl_config *trust, const char *scheme, int port)
+{
+  static struct port_posix_server at;
+  static struct safe safe;
+  char url[64];
+  (void)snprintf(url, sizeof url, "%s%d", scheme, port);
+  client_prepare(&safe.client, server.port);
+  const char *wrong = port_openssl_url(&safe.wrap.tls, trust, &at, url);
+  if (!CHECK(wrong == NULL)) give_up(wrong);
+  CHECK((at.transport == &safe.wrap.tls.transport) == at.tls);
+  CHECK((at.transport == &at.socket.transport) == !at.tls);
+  CHECK_EQUAL(fairlock_client_init(&safe.client.client, &safe.client.config, at.transport),
+              FAIRLOCK_OK);
+  int status = fairlock_connect(&safe.client.client);
+  fairlock_client_deinit(&safe.client.client);
+  port_openssl_deinit(&safe.wrap.tls);
+  return status;
+}
+
+/* The name that the certificate must have is that of the URL, whatever config says of `host`. */
+static void test_url(void)
+{
+  start();
+  config.host = NULL;
+  CHECK_EQUAL(connect_by_url(&config, "rediss://localhost:", tls_port), FAIRLOCK_OK);
+  CHECK_EQUAL(connect_by_url(&config, "rediss://127.0.0.1:", tls_port), FAIRLOCK_OK);
+  CHECK_EQUAL(connect_by_url(&config, "redis://127.0.0.1:", server.port), FAIRLOCK_OK);
+  CHECK_EQUAL(connect_by_url(NULL, "redis://127.0.0.1:", server.port), FAIRLOCK_OK);
+  CHECK_EQUAL(connect_by_url(NULL, "rediss://127.0.0.1:", tls_port), FAIRLOCK_UNTRUSTED);
+  serve_with("elsewhere", "TLSv1.3", "no");
+  CHECK_EQUAL(connect_by_url(&config, "rediss://localhost:", tls_port), FAIRLOCK_UNTRUSTED);
+  config.name = "redis.example";
+  CHECK_EQUAL(connect_by_url(&config, "rediss://localhost:", tls_port), FAIRLOCK_OK);
+}
+
+/* Nothing is left to deinit then, and nothing to connect with. */
+static void url_is_refused(const char *url, const char *words)
+{
+  static struct port_posix_server at;
+  struct port_openssl tls;
+  char text[PORT_OPENSSL_ERROR_SIZE];
+  const char *wrong = port_openssl_url(&tls, &config, &at, url);
+  if (!CHECK(wrong != NULL && strcmp(wrong, words) == 0))
+    check_write(wrong != NULL ? wrong : "taken");
+  CHECK(at.transport == NULL && at.password == NULL && tls.settings == NULL);
+  port_openssl_error(&tls, text);
+  CHECK(text[0] == 0);
+  port_openssl_deinit(&tls);
+}
+
+static void test_url_refused(void)
+{
+  memset(&config, 0, sizeof config);
+  config.ca_file = FILE_OF("none");
+  url_is_refused("rediss://:secret@h",
+                 "it asks for TLS, and " FILE_OF("none") " cannot be used: "
+                                                         "No such file or directory");
+  url_is_refused("rediss://:secret@", "it names no host");
+  url_is_refused(NULL, "it is not set");
+}
+
 const struct check_test check_tests[] = {
     {"openssl: CAs in a file, a folder, and the system's", test_wrong_ca},
     {"openssl: a name or address that is not the server's", test_wrong_name},
     {"openssl: certificate and key in one file", test_both_in_one_file},
     {"openssl: files of no use", test_files},
+    {"openssl: servers by URL, with TLS and without", test_url},
+    {"openssl: a URL that is refused", test_url_refused},
     {"openssl: by a thread that is cancelled", test_cancelled},
     {"openssl: sessions are not resumed elsewhere", test_resumption_elsewhere},
     {"openssl: our certificate is replaced", test_our_certificate},

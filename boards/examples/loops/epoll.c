@@ -1,11 +1,13 @@
 /*
- * A lock in an event loop, here on epoll: acquires, waits behind the holder, holds for
+ * A lock of a service in an event loop, here on epoll: acquires, waits behind the holder, holds for
  * a while, releases. Nothing in it blocks but epoll_wait().
  *
- *     epoll PORT NAME HOLD_MS [WAITER_MS [CA_FILE]]
+ *     epoll URL NAME HOLD_MS [WAITER_MS [CA_FILE]]
  *
- * CA_FILE is for epoll_tls, the same program compiled WITH_TLS: TLS changes nothing in the loop, which
- * watches the socket below it.
+ * The URL says which servers, and who we are there: redis://:password@host, unix:///path,
+ * redis+sentinel://user:password@host,host/service; and for epoll_tls, the same program compiled
+ * WITH_TLS, also rediss+sentinel:// and the like. CA_FILE has the CAs to trust; without it, those of the
+ * system. Nothing of that changes the loop, which watches the socket below.
  *
  * The loop asks the client for three things after each fairlock_poll(): when to call again, which
  * socket to watch (port_posix_fd()), and for what (fairlock_wants()). Another timer of the loop
@@ -33,7 +35,8 @@ static struct fairlock_config config = {.receive_buffer = receive_buffer,
                                         .receive_size = sizeof receive_buffer,
                                         .send_buffer = send_buffer,
                                         .send_size = sizeof send_buffer};
-static struct port_posix server;
+static struct port_posix_server server;
+static struct fairlock_topology servers; /* if there are several */
 static struct fairlock_client client;
 static struct fairlock door;
 
@@ -42,18 +45,49 @@ static long hold_ms;
 static unsigned by_time, by_socket; /* how often it was woken */
 static uint32_t began;
 
-/* Returns the transport for the client; NULL: the CA cannot be used. */
-static struct port_transport *way_to(const char *port, const char *ca_file)
-{
-  port_posix_tcp(&server, "127.0.0.1", port);
 #ifdef WITH_TLS
-  static struct port_openssl tls;
-  const struct port_openssl_config trust = {.ca_file = ca_file, .name = "localhost"};
-  return port_openssl_init(&tls, &trust, &server.transport) == NULL ? &tls.transport : NULL;
+static struct port_openssl tls;
+
+static const char *read_url(const char *url, const char *ca_file)
+{
+  const struct port_openssl_config trust = {.ca_file = ca_file};
+  return port_openssl_url(&tls, &trust, &server, url);
+}
+
+static void end_tls(void)
+{
+  port_openssl_deinit(&tls);
+}
 #else
-  (void)ca_file;
-  return &server.transport;
+static const char *read_url(const char *url, const char *ca_file)
+{
+  return ca_file == NULL ? port_posix_url(&server, url) : "a CA is for epoll_tls";
+}
+
+static void end_tls(void)
+{
+}
 #endif
+
+/* Makes a client of what the URL says. Returns NULL, or what is wrong, in words. */
+static const char *make_client(const char *url, const char *ca_file)
+{
+  const char *wrong = read_url(url, ca_file);
+  if (wrong != NULL) return wrong;
+  config.user = server.user;
+  config.password = server.password;
+  config.database = server.database;
+  if (server.moves) config.lease_ms = 60000; /* it has to outlast a fail-over */
+  int status = fairlock_client_init(&client, &config, server.transport);
+  if (status == FAIRLOCK_OK && server.moves) {
+    servers.service = server.service;
+    servers.cluster = server.cluster;
+    servers.sentinel_password = getenv("SENTINEL_PASSWORD"); /* the URL's are the master's */
+    servers.address = server.address;
+    servers.address_size = sizeof server.address;
+    status = fairlock_follow(&client, &servers);
+  }
+  return status == FAIRLOCK_OK ? NULL : fairlock_status_text(status);
 }
 
 static void add(int fd, uint32_t events)
@@ -69,7 +103,7 @@ static void add(int fd, uint32_t events)
 static void watch(void)
 {
   unsigned wants = fairlock_wants(&client);
-  int fd = port_posix_fd(&server);
+  int fd = port_posix_fd(&server.socket);
   struct epoll_event event = {.data.fd = fd};
   if (fd < 0) return;
   if (wants & FAIRLOCK_RECEIVE) event.events |= EPOLLIN;
@@ -129,8 +163,11 @@ int main(int count, char **arguments)
   if (count > 4) config.waiter_ms = (uint32_t)strtoul(arguments[4], NULL, 10);
   setvbuf(stdout, NULL, _IOLBF, 0);
   hold_ms = strtol(arguments[3], NULL, 10);
-  struct port_transport *way = way_to(arguments[1], count > 5 ? arguments[5] : NULL);
-  if (way == NULL || fairlock_client_init(&client, &config, way) != FAIRLOCK_OK) return 1;
+  const char *wrong = make_client(arguments[1], count > 5 ? arguments[5] : NULL);
+  if (wrong != NULL) {
+    printf("the URL: %s\n", wrong);
+    return 1;
+  }
   if (fairlock_init(&door, &client, arguments[2]) != FAIRLOCK_OK) return 1;
   epoll = epoll_create1(EPOLL_CLOEXEC);
   timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -153,6 +190,7 @@ int main(int count, char **arguments)
   while (fairlock_deinit(&door) == FAIRLOCK_IN_PROGRESS && step == DONE)
     continue;
   fairlock_client_deinit(&client);
+  end_tls();
   (void)close(timer);
   (void)close(epoll);
   return step == DONE ? 0 : 1;
