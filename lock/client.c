@@ -325,7 +325,7 @@ void fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log)
   fairlock_engine_set_log(&client->engine, log);
 }
 
-void fairlock_share(struct fairlock_client *client, struct fairlock_sharing *sharing)
+void fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && sharing != NULL);
   fairlock_engine_share(&client->engine, sharing);

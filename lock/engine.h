@@ -117,7 +117,7 @@ void fairlock_engine_use_credentials(struct fairlock_engine *engine,
 int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name,
                         size_t size);
 
-/* Lets engine have handles that share their locks: see fairlock_share(). */
+/* Lets engine have handles that share their locks: see fairlock_use_sharing(). */
 void fairlock_engine_share(struct fairlock_engine *engine, struct fairlock_sharing *sharing);
 
 /* The same for shared->handle, which shares the lock with others: see fairlock_init_shared(). */

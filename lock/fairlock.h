@@ -290,7 +290,7 @@ int fairlock_start_deinit(struct fairlock *handle);
  */
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 
-/* Acquires the lock only if it is free and nobody is waiting for it: the same with wait_ms 0. */
+/* Acquires the lock only if that takes no wait and passes nobody who waits: the same with wait_ms 0. */
 int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
 
 /*
@@ -605,30 +605,31 @@ struct fairlock_shared {
 };
 
 /* Lets the client have handles that share their locks. */
-void fairlock_share(struct fairlock_client *client, struct fairlock_sharing *sharing);
+void fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing);
 
 /*
  * Makes shared->handle a view of the lock called name, size bytes, that shares it: up to limit such
- * handles hold it at a time, 1 to FAIRLOCK_SHARED_MAX; 0: any number. Whoever wants it alone, by
- * fairlock_init() or in Redisson, waits until none of them holds it. All wait in the same queue:
+ * handles hold it at a time, 1 to FAIRLOCK_SHARED_MAX; 0: any number. Whoever wants it exclusively,
+ * by fairlock_init() or in Redisson, waits until none of them holds it. All wait in the same queue:
  * first come, first served. All who share one lock name the same limit: with another one, an
  * operation ends with FAIRLOCK_OTHER_LIMIT as long as one of them holds or waits. The token is larger
- * than that of each hold before it that was alone; of two who share, the later may have the smaller
- * one, because its share was kept, or was given to a request whose answer was lost.
+ * than that of each exclusive hold before it; of two who share, the later may have the smaller one,
+ * because its share was kept, or was given to a request whose answer was lost.
  *
- * A program that wants the lock alone at times has a second handle for that, and does not wait by
- * the one while it holds by the other: two who do would wait for each other. So there is no upgrade:
- * release, acquire alone, and look again at what was read. Returns FAIRLOCK_OK, _TOO_LONG, or
- * _INVALID: a name or a limit out of its range, or a client without fairlock_share().
+ * A program that wants the lock exclusively at times has a second handle for that, and does not wait
+ * by the one while it holds by the other: two who do would wait for each other. So there is no
+ * upgrade: release, acquire exclusively, and look again at what was read. Returns FAIRLOCK_OK,
+ * _TOO_LONG, or _INVALID: a name or a limit out of its range, or a client without
+ * fairlock_use_sharing().
  */
 int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
                          const void *name, size_t size, uint32_t limit);
 
 /*
- * From alone to shared: shared, of the same client and lock, gets the hold of exclusive, with a larger
- * token and this lease. Others may join, but nobody gets in between. If exclusive is not held exactly
- * once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD, _INVALID,
- * _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
+ * From exclusive to shared: shared, of the same client and lock, gets the hold of exclusive, with a
+ * larger token and this lease. Others may join, but nobody gets in between. If exclusive is not held
+ * exactly once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD,
+ * _INVALID, _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
  *   FAIRLOCK_OK           shared holds
  *   FAIRLOCK_LOST         the hold had ended before
  *   FAIRLOCK_OTHER_LIMIT  see above
@@ -659,7 +660,7 @@ struct fairlock_report {
   uint32_t waiters;   /* how many wait */
   uint32_t holders;   /* how many hold; 0: the lock is free */
   uint32_t holder;    /* which of them this is, from 0: the one whose lease ends last comes first */
-  uint32_t limit;     /* how many may share, as was named last; 0: any number, or held alone */
+  uint32_t limit;     /* how many may share, as was named last; 0: any number, or exclusive */
   int64_t ttl_ms;     /* how much of the lease is left; -1: it does not end; -2: the lock is free */
   int64_t hold_count; /* 0: the lock is free */
   uint64_t token;     /* the fencing token; 0: free, or none, or it cannot be read */

@@ -158,10 +158,10 @@ public:
     return status_;
   }
 
-  /* fairlock_share(), for shared mutexes and semaphores. Call it before anything is acquired. */
+  /* fairlock_use_sharing(), for shared mutexes and semaphores. Call it before anything is acquired. */
   void share() noexcept
   {
-    if (status_ == FAIRLOCK_OK) fairlock_share(&client_, &sharing_);
+    if (status_ == FAIRLOCK_OK) fairlock_use_sharing(&client_, &sharing_);
   }
 
   /* For all functions of fairlock.h, if status() is FAIRLOCK_OK. */
@@ -439,14 +439,14 @@ private:
 };
 
 /*
- * A lock that the threads of this program and others, wherever they are, hold alone or share; all of
- * them wait in one queue, first come, first served. It satisfies SharedTimedLockable, for
+ * A lock that the threads of this program and others, wherever they are, hold exclusively or share;
+ * all of them wait in one queue, first come, first served. It satisfies SharedTimedLockable, for
  * std::shared_lock and std::unique_lock, and is neither copied nor moved.
  *
- * As with std::shared_mutex, the thread that has locked unlocks, and does not lock both ways: where it
- * would wait for itself, it gets FAIRLOCK_IN_PROGRESS at once. It may acquire again as it has before,
- * and then releases as often. To go from shared to alone, release, acquire, and look again at what was
- * read; for the reverse there is downgrade().
+ * As with std::shared_mutex, the thread that has locked unlocks, and does not lock both ways: where
+ * it would wait for itself, it gets FAIRLOCK_IN_PROGRESS at once. It may acquire again as it has
+ * before, and then releases as often. To go from shared to exclusive, release, acquire, and look
+ * again at what was read; for the reverse there is downgrade().
  *
  * Threads: so many may hold or wait by this object at a time; one more gets FAIRLOCK_IN_PROGRESS. For
  * each, the object has a fairlock and a fairlock_shared, whose memory a thread uses from its lock to
@@ -465,7 +465,7 @@ public:
     port_mutex_init(&guard_);
     while (status_ == FAIRLOCK_OK && open_ < 2 * Threads) {
       seat &next = seats_[open_ / 2];
-      status_ = open_ % 2 == 0 ? fairlock_init(&next.alone, client_, name)
+      status_ = open_ % 2 == 0 ? fairlock_init(&next.exclusive, client_, name)
                                : fairlock_init_shared(&next.shared, client_, name, size, 0);
       if (status_ == FAIRLOCK_OK) open_++;
     }
@@ -490,7 +490,7 @@ public:
   {
     while (open_ > 0) {
       seat &last = seats_[(open_ - 1) / 2];
-      const int status = take_out(open_ % 2 == 0 ? last.shared.handle : last.alone);
+      const int status = take_out(open_ % 2 == 0 ? last.shared.handle : last.exclusive);
       if (status != FAIRLOCK_OK) return status;
       open_--;
     }
@@ -498,27 +498,27 @@ public:
     return FAIRLOCK_OK;
   }
 
-  /* Waits in line, to have it alone. For failures see above. */
+  /* Waits in line, to have it exclusively. For failures see above. */
   void lock()
   {
     const int status = acquire();
     if (status != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(status);
   }
 
-  /* Has it alone only if it is free and nobody waits for it. */
+  /* Has it exclusively only if it is free and nobody waits for it. */
   bool try_lock() noexcept
   {
     return acquire_ms(0, true) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to to_ms(wait), to have it alone. */
+  /* Waits in line for up to to_ms(wait), to have it exclusively. */
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
     return acquire(wait) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to until_ms(end), to have it alone. */
+  /* Waits in line for up to until_ms(end), to have it exclusively. */
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration> &end)
   {
@@ -538,7 +538,7 @@ public:
     if (status != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(status);
   }
 
-  /* Shares it only if nobody has it alone, or waits for it. */
+  /* Shares it only if nobody has it exclusively, or waits for it. */
   bool try_lock_shared() noexcept
   {
     return acquire_ms(0, false) == FAIRLOCK_OK;
@@ -564,13 +564,13 @@ public:
     (void)release_shared();
   }
 
-  /* fairlock_acquire(), without a limit, to have it alone */
+  /* fairlock_acquire(), without a limit, to have it exclusively */
   int acquire() noexcept
   {
     return acquire_ms(FAIRLOCK_FOREVER, true);
   }
 
-  /* fairlock_acquire(), for up to to_ms(wait), to have it alone */
+  /* fairlock_acquire(), for up to to_ms(wait), to have it exclusively */
   template <class Rep, class Period>
   int acquire(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
@@ -590,7 +590,7 @@ public:
     return acquire_ms(to_ms(wait), false);
   }
 
-  /* fairlock_release(), by the thread that has it alone */
+  /* fairlock_release(), by the thread that has it exclusively */
   int release() noexcept
   {
     return release(true);
@@ -603,18 +603,18 @@ public:
   }
 
   /*
-   * fairlock_downgrade(): the calling thread, which has it alone, shares it after FAIRLOCK_OK, and
-   * unlocks that. With std::unique_lock, release() that, and adopt the lock in a std::shared_lock.
+   * fairlock_downgrade(): the calling thread, which has it exclusively, shares it after FAIRLOCK_OK,
+   * and unlocks that. With std::unique_lock, release() that, and adopt the lock in a std::shared_lock.
    */
   int downgrade() noexcept
   {
     seat *own = find();
-    if (own == nullptr || !own->alone_held) return FAIRLOCK_NOT_HELD;
+    if (own == nullptr || !own->held_exclusively) return FAIRLOCK_NOT_HELD;
     (void)fairlock_take_over(&own->shared.handle);
-    const int status = fairlock_downgrade(&own->alone, &own->shared, lease_ms_);
+    const int status = fairlock_downgrade(&own->exclusive, &own->shared, lease_ms_);
     if (refused(status)) return status;
     own->held = status == FAIRLOCK_OK ? 1 : 0;
-    own->alone_held = false;
+    own->held_exclusively = false;
     if (own->held == 0) leave(*own);
     return status;
   }
@@ -624,7 +624,7 @@ public:
   {
     int status = FAIRLOCK_NOT_HELD;
     for (unsigned i = 0; i < open_; i++) {
-      if (fairlock_cancel(i % 2 == 0 ? &seats_[i / 2].alone : &seats_[i / 2].shared.handle) ==
+      if (fairlock_cancel(i % 2 == 0 ? &seats_[i / 2].exclusive : &seats_[i / 2].shared.handle) ==
           FAIRLOCK_OK)
         status = FAIRLOCK_OK;
     }
@@ -656,11 +656,11 @@ private:
 
   /* What a thread uses while it waits or holds. Only that thread looks at more than `task`. */
   struct seat {
-    fairlock alone;
+    fairlock exclusive;
     fairlock_shared shared;
-    std::uintptr_t task; /* 0: nobody's; guarded by guard_ */
-    unsigned held;       /* how many times */
-    bool alone_held;     /* that is: alone */
+    std::uintptr_t task;   /* 0: nobody's; guarded by guard_ */
+    unsigned held;         /* how many times */
+    bool held_exclusively; /* that is: exclusive */
   };
 
   /* True if fairlock_downgrade() has done nothing. */
@@ -673,7 +673,7 @@ private:
 
   static fairlock *handle_of(seat &of) noexcept
   {
-    return of.alone_held ? &of.alone : &of.shared.handle;
+    return of.held_exclusively ? &of.exclusive : &of.shared.handle;
   }
 
   /* The seat of this task, 0: one that nobody has; nullptr: there is none. */
@@ -717,13 +717,14 @@ private:
     port_mutex_unlock(&guard_);
   }
 
-  int acquire_ms(std::uint32_t wait_ms, bool alone) noexcept
+  int acquire_ms(std::uint32_t wait_ms, bool exclusive) noexcept
   {
     if (status_ != FAIRLOCK_OK) return status_;
     if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
     seat *own = sit();
-    if (own == nullptr || (own->held > 0 && own->alone_held != alone)) return FAIRLOCK_IN_PROGRESS;
-    own->alone_held = alone;
+    if (own == nullptr || (own->held > 0 && own->held_exclusively != exclusive))
+      return FAIRLOCK_IN_PROGRESS;
+    own->held_exclusively = exclusive;
     /* what another thread has released may still be on its way */
     if (own->held == 0) (void)fairlock_take_over(handle_of(*own));
     const int status = fairlock_acquire(handle_of(*own), wait_ms, lease_ms_);
@@ -732,11 +733,11 @@ private:
     return status;
   }
 
-  int release(bool alone) noexcept
+  int release(bool exclusive) noexcept
   {
     if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
     seat *own = find();
-    if (own == nullptr || own->alone_held != alone) return FAIRLOCK_NOT_HELD;
+    if (own == nullptr || own->held_exclusively != exclusive) return FAIRLOCK_NOT_HELD;
     const int status = fairlock_release(handle_of(*own));
     if (--own->held == 0) leave(*own);
     return status;

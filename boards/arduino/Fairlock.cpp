@@ -525,7 +525,7 @@ int FairlockShared::attachTo(FairlockClient &client, FairlockHandle &handle)
 {
   FairlockShared &self = static_cast<FairlockShared &>(handle);
   if (!client.shares_ && client.begun_) return FAIRLOCK_INVALID;
-  if (!client.shares_) fairlock_share(&client.client_, &client.sharing_);
+  if (!client.shares_) fairlock_use_sharing(&client.client_, &client.sharing_);
   client.shares_ = true;
   return fairlock_init_shared(&self.memory_, &client.client_, self.name_, strlen(self.name_),
                               self.limit_);

@@ -169,7 +169,7 @@ private:
   uint32_t blocks_ms_;
   bool begun_;
   bool inside_;     /* the library is at work: a callback cannot begin anything */
-  bool shares_;     /* fairlock_share() was called */
+  bool shares_;     /* fairlock_use_sharing() was called */
   bool tells_room_; /* availableForWrite() of the Client works */
   bool full_;       /* the last send would have blocked */
   bool broken_;     /* the last send has failed */

@@ -550,7 +550,7 @@ static void search_holder(const struct fairlock_report *report, void *context)
 
 /*
  * True if the lock is held by a `fairlock run` under which we run: it waits for our end, so we would
- * never get the lock. If both share it, we might; but not if somebody between us wants it alone, or if
+ * never get the lock. If both share it, we might; but not if somebody between us wants it exclusively, or if
  * as many hold as may, and all of them do the same. So that is refused, too. Ids tell: no two holds
  * anywhere have the same, so a lock of the same name on another server or in another database is not
  * mistaken for it. If the holder cannot be read, the acquire that follows reports why.
@@ -699,7 +699,7 @@ static int make_handle(struct hold *hold)
   const struct agent_options *options = hold->options;
   struct fairlock_client *client = &hold->session->client;
   if (!options->shared) return fairlock_init(&hold->lock.handle, client, options->name);
-  fairlock_share(client, &hold->sharing);
+  fairlock_use_sharing(client, &hold->sharing);
   return fairlock_init_shared(&hold->lock, client, options->name, strlen(options->name),
                               options->limit);
 }

@@ -89,7 +89,7 @@ static const char *const help[] = {
     "  -E, --conflict-exit-code N\n"
     "                       exit status when -n or -w ends the wait. Default: 1\n"
     "  -c, --command STRING run STRING with $SHELL -c, or /bin/sh\n"
-    "  -x, --exclusive      hold the lock alone, as is the default\n"
+    "  -x, --exclusive      hold the lock exclusively, as is the default\n"
     "  -s, --shared         share it with others who run with -s, however many they are\n"
     "  --limit N            share it, while at most N hold it, 1 to 1000; all of them give\n"
     "                       the same N\n"
@@ -269,7 +269,7 @@ static int settle_options(struct run *run, const struct given *given)
   if (given->nonblock && given->wait)
     return misused(&given->line, "-n does not wait, -w does: give one of them");
   if (given->exclusive && lock->shared)
-    return misused(&given->line, "-x holds the lock alone, %s shares it: give one of them",
+    return misused(&given->line, "-x holds the lock exclusively, %s shares it: give one of them",
                    lock->limit > 0 ? "--limit" : "-s");
   if (given->nonblock) lock->wait_ms = 0;
   if (!given->kill_after)

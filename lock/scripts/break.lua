@@ -20,7 +20,7 @@ local function listens(waiter)
   return how, channel
 end
 
--- Those who share are described in share.lua; a single one may have the lock alone.
+-- Those who share are described in share.lua; a single holder may be exclusive.
 local hold = call('hgetall', lock)
 local newest = call('hget', meta, 'holder') -- and `last` is its token
 local all = id == '*' and token == ''

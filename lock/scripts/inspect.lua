@@ -8,7 +8,7 @@
 --   rest       what is left of the lease, ms; -1: it has no end
 --   count      0 beside a holder: it was handed the lock and has not confirmed it yet
 --   limit      that the waiters and holders who share name, or others did lately, and 1; 1: any
---              number; 0: held alone
+--              number; 0: exclusive
 --   kind       of the holder, a sum: 1 ours; 2 it listens; 4 it renews its lease; 8 * the lease, ms.
 --              A lease of 0 is not known. Of a waiter: 2 ours, of a later release: its note cannot be
 --              read, and how long it may be silent is unknown; 1 ours; 0 Redisson's; and 4 if it shares

@@ -9,7 +9,7 @@
 --       and one that counts them, always written together with theirs:
 --         shared -> ends holders, for each end, in any order
 --       The TTL is that of the holder whose lease ends last, so who does not know of sharing sees how
---       long the lock is held. A hash without the field `shared` has one holder, who has it alone.
+--       long the lock is held. A hash without the field `shared` has one holder, which is exclusive.
 --       The notes have one field more:
 --         limit -> limit until: all who share name this limit, 0 for any number, until then
 -- ARGV  1 as in common.lua
@@ -21,7 +21,7 @@
 -- them: no request has to look at all holders.
 --
 -- What the scripts that do not know of sharing do is enough where the lock is free: they hand it to a
--- shared waiter as to any other, alone. Its next request turns that into a share, and lets others in.
+-- shared waiter as to any other, exclusively. Its next request turns that into a share, and lets others in.
 
 local most = 3 -- enter in one script: the requests of these let in more
 
@@ -48,7 +48,7 @@ local changes = {} -- fields of the lock hash, to be written together
 local entered = {} -- those who are let in: id, how and where they listen, what they are told
 local mine -- the token, if that is id
 local sleeper -- who that is, if it is Redisson's, and how and where it listens
-local stopped -- the place of who wants the lock alone, or is not known, and listens
+local stopped -- the place of who wants the lock exclusively, or is not known, and listens
 local stale = last:sub(1, -10) ~= micros:sub(1, -10)
 
 for at, holders in (shared or ''):gmatch('(%d+) (%d+)') do
@@ -120,7 +120,7 @@ local function let_in(caller)
       elseif listens and (pending or not room or room > 0 and held >= room) then
         if not room then stopped = place end
         if not patience then sleeper = {waiter, listens, channel} end
-        return -- who wants it alone stops all behind; so does who may still come
+        return -- who wants it exclusively stops all behind; so does who may still come
       elseif listens then
         if coming((call('hget', lock, waiter) or ''):match('^%d+ (%d+) ')) then -- a script that was stopped has left it in the queue
           forget(waiter)

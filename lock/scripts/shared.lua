@@ -55,7 +55,7 @@ end
 if earlier > before and not ending then last = '0' .. token end
 if ending and token == '' and (score or not held_before) then forget(id) end
 
-local open = ttl == -2 or shared or held_before -- else somebody has it alone
+local open = ttl == -2 or shared or held_before -- else somebody holds it exclusively
 if open then let_in(not ending and id) end
 -- The limit ends with the last who names it. If more wait, it ends by its time. A claim alone may be that of
 -- one who shares.
@@ -112,7 +112,7 @@ if limit > 0 and held >= limit then
 end
 if mode == '0' then return {0, wait, now} end
 
--- When one that wants the lock alone leaves, a script that knows no shares tells nobody behind it. So
+-- When one that wants the lock exclusively leaves, a script that knows no shares tells nobody behind it. So
 -- the first of those asks often: each 200 ms with a waiter timeout of 5 s, and seldom on a slow network.
 local first = stopped and next_sharer(stopped)
 local near = stopped and (first == id or first == false and not score) -- or queues now, behind them

@@ -376,7 +376,7 @@ static void be_client(int index, void *context)
     client.config.password = "deaf";
   }
   client_start(&client);
-  fairlock_share(&client.client, &sharing);
+  fairlock_use_sharing(&client.client, &sharing);
   keeper.keep_ms = client.config.lease_ms / 2;
   if (keeps(index) && fairlock_keep(&client.client, &keeper) != FAIRLOCK_OK) _exit(4);
   if (!init_ways(&ways, &client)) _exit(2);

@@ -39,8 +39,8 @@ test_usage() {
   misuse '--lease needs a value' run --lease
   misuse '-c needs a value' run a -c
   misuse '-c takes one STRING' run -c true a true
-  misuse '-x holds the lock alone, -s shares it' run -s -x a true
-  misuse '-x holds the lock alone, --limit shares it' run -x --limit 2 a true
+  misuse '-x holds the lock exclusively, -s shares it' run -s -x a true
+  misuse '-x holds the lock exclusively, --limit shares it' run -x --limit 2 a true
   for bad in '' x 0 1001 -1 1.5 00001; do misuse '--limit needs a number from 1 to 1000' run --limit "$bad" a true; done
   misuse 'give one of them' run -n -w 1 a true
   for bad in '' x 1x -1 1e3 0x10 ' 1' 1,5 . inf nan s .s 1ss 1s1 1m; do misuse 'needs a number of seconds' run -w "$bad" a true; done

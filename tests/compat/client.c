@@ -223,7 +223,7 @@ int main(int argc, char **argv)
   if (argc > 5 && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) return 1;
 #endif
 #ifdef FAIRLOCK_SHARED_MAX
-  fairlock_share(&client, &sharing);
+  fairlock_use_sharing(&client, &sharing);
 #endif
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
   printf("ready\n");

@@ -109,7 +109,7 @@ _Noreturn void run_process(struct contender *self, struct server *server, const 
     fail(self, status);
     _exit(1);
   }
-  if (self->limit > 0) fairlock_share(&client, &sharing);
+  if (self->limit > 0) fairlock_use_sharing(&client, &sharing);
   if (introduce(self, &view, &client, lock)) {
     contend(self, &view.handle, &client);
     fairlock_deinit(&view.handle);
@@ -143,7 +143,7 @@ _Noreturn void run_team(struct contender *all, struct server *server, const char
   pthread_t thread;
   int count = 0;
   int status = server_client(server, &client);
-  if (status == FAIRLOCK_OK && most_at_once(all) > 1) fairlock_share(&client, &sharing);
+  if (status == FAIRLOCK_OK && most_at_once(all) > 1) fairlock_use_sharing(&client, &sharing);
   if (status == FAIRLOCK_OK && pthread_create(&thread, NULL, run_client, &client) != 0) _exit(1);
   for (int i = 0; i < CONTENDERS; i++) {
     if (!all[i].thread) continue;

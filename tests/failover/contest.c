@@ -54,7 +54,7 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   client_start(client);
   if (fairlock_follow(&client->client, &topology) != FAIRLOCK_OK) return "not to be followed";
   keeper.keep_ms = connection->keep_ms;
-  if (connection->shares) fairlock_share(&client->client, &sharing);
+  if (connection->shares) fairlock_use_sharing(&client->client, &sharing);
   bool good = keeper.keep_ms == 0 || fairlock_keep(&client->client, &keeper) == FAIRLOCK_OK;
   return good ? NULL : "not to be kept";
 }

@@ -275,7 +275,7 @@ static void open_member(int i, int replicas)
   member->topology.address_size = sizeof member->address;
   member->topology.replicas = (uint32_t)replicas;
   CHECK_EQUAL(fairlock_follow(&member->client.client, &member->topology), FAIRLOCK_OK);
-  fairlock_share(&member->client.client, &member->sharing);
+  fairlock_use_sharing(&member->client.client, &member->sharing);
   CHECK_EQUAL(
       fairlock_init_shared(&member->shared, &member->client.client, DOOR, strlen(DOOR), LIMIT),
       FAIRLOCK_OK);

@@ -325,7 +325,7 @@ int main(int argc, char **argv)
   else if (!port_posix_seeds(&server, seed)) return 1;
   if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
   if (cluster && fairlock_follow(&client, &topology) != FAIRLOCK_OK) return 1;
-  fairlock_share(&client, &sharing);
+  fairlock_use_sharing(&client, &sharing);
   if (keep.keep_ms > 0 && fairlock_keep(&client, &keep) != FAIRLOCK_OK) return 1;
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
   if (runs && pthread_create(&runner, NULL, keep_alive, &client) != 0) return 1;

@@ -61,7 +61,7 @@ static void open_sharer(struct sharer *sharer, const char *kind, const char *por
   must(fairlock_client_init(&sharer->client, &sharer->config, &sharer->tcp.transport) ==
            FAIRLOCK_OK,
        "client");
-  fairlock_share(&sharer->client, &sharer->sharing);
+  fairlock_use_sharing(&sharer->client, &sharer->sharing);
   must(fairlock_init_shared(&sharer->shared, &sharer->client, kind, strlen(kind), limit) ==
            FAIRLOCK_OK,
        "shared lock");

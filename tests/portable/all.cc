@@ -243,7 +243,7 @@ static void client(const char *service)
   keeper.keep_ms = 1000;
   CHECK(fairlock_keep(&client, &keeper) == FAIRLOCK_OK);
   fairlock_sharing sharing = fairlock_sharing();
-  fairlock_share(&client, &sharing);
+  fairlock_use_sharing(&client, &sharing);
   CHECK(fairlock_connect(&client) == FAIRLOCK_OK);
   CHECK(connections == 1);
   CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);

@@ -220,8 +220,8 @@ static void init_handles(void)
   bool share[] = {cast != ALONE, cast == BESIDE};
   struct fairlock **handle[] = {&mine, &other};
   struct client *client[] = {&far, &near};
-  fairlock_share(&far.client, &far_sharing);
-  fairlock_share(&near.client, &near_sharing);
+  fairlock_use_sharing(&far.client, &far_sharing);
+  fairlock_use_sharing(&near.client, &near_sharing);
   for (int i = 0; i < 2; i++) {
     *handle[i] = share[i] ? &shares[i].handle : &alone[i];
     EXPECT(share[i]

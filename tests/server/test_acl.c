@@ -177,7 +177,7 @@ static void test_shared(void)
   CHECK(raw_run(&redis, "ACL LOG RESET"));
   for (int i = 0; i < 3; i++) {
     open_client(&clients[i], "minimal");
-    fairlock_share(&clients[i].client, &sharing[i]);
+    fairlock_use_sharing(&clients[i].client, &sharing[i]);
     CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, "acl", 3, 2), FAIRLOCK_OK);
   }
   share_all(clients, shared);

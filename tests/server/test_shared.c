@@ -30,7 +30,7 @@ static void begin_patient(uint32_t limit, uint32_t waiter_ms)
     client_prepare(&clients[i], server.port);
     clients[i].config.waiter_ms = waiter_ms;
     client_start(&clients[i]);
-    fairlock_share(&clients[i].client, &sharing[i]);
+    fairlock_use_sharing(&clients[i].client, &sharing[i]);
     CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, sizeof name - 1, limit),
                 FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_init(&alone[i], &clients[i].client, name), FAIRLOCK_OK);

@@ -30,7 +30,7 @@ static void begin_with(uint32_t limit)
   begin();
   for (int i = 0; i < MEMBERS; i++) {
     client_open(&clients[i], server.port);
-    fairlock_share(&clients[i].client, &sharing[i]);
+    fairlock_use_sharing(&clients[i].client, &sharing[i]);
     CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, sizeof name - 1, limit),
                 FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_init(&alone[i], &clients[i].client, name), FAIRLOCK_OK);
@@ -153,7 +153,7 @@ static void test_renewed(void)
   client_prepare(&brief, server.port);
   brief.config.lease_ms = 600;
   client_start(&brief);
-  fairlock_share(&brief.client, &option);
+  fairlock_use_sharing(&brief.client, &option);
   CHECK_EQUAL(fairlock_init(&hold, &brief.client, name), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&share, &brief.client, name, sizeof name - 1, 0), FAIRLOCK_OK);
   for (int i = 0; i < 5; i++) {

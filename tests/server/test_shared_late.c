@@ -67,8 +67,8 @@ static void open_late(void)
   client.config.lease_ms = 1000;
   client_start(&client);
   client_open(&beside, server.port);
-  fairlock_share(&client.client, &sharing);
-  fairlock_share(&beside.client, &sharing_beside);
+  fairlock_use_sharing(&client.client, &sharing);
+  fairlock_use_sharing(&beside.client, &sharing_beside);
   CHECK_EQUAL(fairlock_init_shared(&late, &client.client, name, sizeof name - 1, 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&other, &beside.client, name, sizeof name - 1, 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&other.handle, 1000, 60000), FAIRLOCK_OK);

@@ -66,7 +66,7 @@ static void open_member(int i, uint32_t limit, uint32_t keep_ms, uint32_t lease_
   fairlock_set_log(&member->client.client, &member->log);
   member->keep.keep_ms = keep_ms;
   if (keep_ms > 0) CHECK_EQUAL(fairlock_keep(&member->client.client, &member->keep), FAIRLOCK_OK);
-  fairlock_share(&member->client.client, &member->sharing);
+  fairlock_use_sharing(&member->client.client, &member->sharing);
   CHECK_EQUAL(
       fairlock_init_shared(&member->shared, &member->client.client, name, sizeof name - 1, limit),
       FAIRLOCK_OK);
@@ -537,7 +537,7 @@ static void test_blocking(void)
   static struct fairlock_sharing sharing;
   begin();
   client_open(&client, server.port);
-  fairlock_share(&client.client, &sharing);
+  fairlock_use_sharing(&client.client, &sharing);
   for (int i = 0; i < TASKS; i++) {
     CHECK_EQUAL(
         fairlock_init_shared(&task_shares[i], &client.client, name, sizeof name - 1, TASKS_LIMIT),

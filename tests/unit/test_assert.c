@@ -77,11 +77,11 @@ static void call_keep(void)
   else (void)fairlock_keep(&good, NULL);
 }
 
-static void call_share(void)
+static void call_use_sharing(void)
 {
   static struct fairlock_sharing sharing;
-  if (client != NULL) fairlock_share(client, &sharing);
-  else fairlock_share(&good, NULL);
+  if (client != NULL) fairlock_use_sharing(client, &sharing);
+  else fairlock_use_sharing(&good, NULL);
 }
 
 static void ignore_event(enum fairlock_log_event event, int status, const char *text, void *context)
@@ -304,7 +304,7 @@ static const struct {
     CALL(start_ask),   CALL(start_inspect),   CALL(start_deinit),  CALL(result),
     CALL(poll),        CALL(wants),           CALL(run),           CALL(stop),
     CALL(error),       CALL(last_error),      CALL(read_counters), CALL(id),
-    CALL(share),       CALL(init_shared),     CALL(downgrade),     CALL(start_downgrade)};
+    CALL(use_sharing), CALL(init_shared),     CALL(downgrade),     CALL(start_downgrade)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static void run_guarded(void (*run)(void))

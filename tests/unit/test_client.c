@@ -830,7 +830,7 @@ static void check_not_downgraded(void)
   static struct fairlock_shared stranger;
   pthread_t thread;
   CHECK_EQUAL(fairlock_client_init(&other, &config, &transport), FAIRLOCK_OK);
-  fairlock_share(&other, &sharing);
+  fairlock_use_sharing(&other, &sharing);
   CHECK_EQUAL(fairlock_init_shared(&stranger, &other, "door", 4, 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_downgrade(&handle, &stranger, 60000), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 1), FAIRLOCK_INVALID);
@@ -852,7 +852,7 @@ static void test_downgrade(void)
   told = 0;
   set_up();
   CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
-  fairlock_share(&client, &sharing);
+  fairlock_use_sharing(&client, &sharing);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 4, 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
@@ -942,7 +942,7 @@ static void test_share(void)
   static struct fairlock_shared shared;
   set_up();
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_INVALID);
-  fairlock_share(&client, &sharing);
+  fairlock_use_sharing(&client, &sharing);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, FAIRLOCK_SHARED_MAX + 1),
               FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_OK);
