@@ -125,7 +125,10 @@ enum fairlock_status {
                                  fairlock_error(). All who share a lock name the same one */
 };
 
-/* Returns a status in plain words, or its name without FAIRLOCK_, in constant memory. */
+/*
+ * Returns a status in plain words, or its name without FAIRLOCK_, in constant memory. On an AVR the
+ * next call replaces the words.
+ */
 const char *fairlock_status_text(int status);
 const char *fairlock_status_name(int status);
 

@@ -13,7 +13,7 @@
 /* clang-format off */
 _Static_assert(FAIRLOCK_UNPACK_DEPTH >= 7, "the bytes that wait");
 
-const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
+const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
     {'\'', ','}, /* \201: "'," */
     {')', '\n'}, /* \202: ")\n" */
@@ -176,7 +176,7 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {',', 'K'}, /* \037: ",K" */
 };
 
-static const uint8_t common[] =
+static const PORT_FLASH uint8_t common[] =
     "\220g,j,l,c=\343pack(KEYS\244f\271,G\305,y,m=ARGV\023]:\337\376\203^(%S\347\032" /* local g,j,l,c=unpack(KEYS)\nlocal f,b,G,d,y,m=ARGV[1]:match('^(%S+) (%d+) ( */
     "%-?\032\264\315(%+?) ?(\264*)$'\244z=3\222\304\245a=\371\372\245" /* %-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal z=300000\nlocal a=redis.call\nlocal  */
     "A=\206time'\244r=A\023]\234\203\222\222\254\234A\025)\321-6\244e\377\275\351b\001(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal e=tonumber(r */
@@ -196,7 +196,7 @@ static const uint8_t common[] =
     "\252\305)\2631\232\206\276\252\202\340\252\305\202\211\330i\373" /* ',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
     ;
 
-static const uint8_t hand_over[] =
+static const PORT_FLASH uint8_t hand_over[] =
     "\220M='5\222\254\245\370\035\356\240\271\233s\022pe\314:\270b\242\253" /* local M='5000'\nlocal function x(b)\na('hdel',c,b,'suspect:'..b)\nif not  */
     "h\236\330\277b\241h\236h=\020\341'\251\303\224m\272\341\201" /* h then return end\nif b==h then h=a('lindex',j,'1')end\na('lrem',j,'1', */
     "b\202\322\224m\301\271\202\300\370N(o,F\244k,D=0\274\005\nwhi\334" /* b)\na('zrem',l,b)\nend\nlocal function N(o,F)\nlocal k,D=0,false\nwhile */
@@ -220,7 +220,7 @@ static const uint8_t hand_over[] =
     "\330f\005\352\nD\377rue\nk=k\336\373\211\211\211" /* return false\nelse\nD=true\nk=k+1\nend\nend\nend\nend\n */
     ;
 
-static const uint8_t lock_before[] =
+static const PORT_FLASH uint8_t lock_before[] =
     "\220v=d\241\316\245\342\253v\230\337h.m\374(\267ttl\252),1e15\244p=" /* local v=d=='0'\nlocal i=not v and math.min(a('pttl',g),1e15)\nlocal p= */
     "i\263\006\230\375t\252\274\244q\245C=v\266v\232q\003\225(m\241\317\243" /* i~=-2 and a('hget',g,f)\nlocal q\nlocal C=v\nif v then\nq=p and(m=='' or  */
     "m\241n\242q\236s=n \211\261\245o=G:\337\376\203^-(.*)'\244w\377\275" /* m==n)\nif q then s=n end\nelse\nlocal o=G:match('^-(.*)')\nlocal w=ton */
@@ -235,7 +235,7 @@ static const uint8_t lock_before[] =
     "\211\300w=f\005\266h\230C\232" /* end\nend\nlocal w=false\nif h and C then\n */
     ;
 
-static const uint8_t lock_after[] =
+static const PORT_FLASH uint8_t lock_after[] =
     "\214v\232\214q\236\340\252\341'\251\214m\241\317\355q\236x\010" /* if v then\nif q then a('pexpire',g,'1')end\nif m=='' and not q then x(f */
     "\251\220b=q\243\267ttl\252)\241\006\nw=b\230N(nil,q\230f)\241'giv\200'\352" /* )end\nlocal b=q or a('pttl',g)==-2\nw=b and N(nil,q and f)=='given'\nelse */
     "\nw=N\010,p\230f\242w\241tru\007m=J\010\305\341'\202x\010\202I(d\202\326\302" /* \nw=N(f,p and f)\nif w==true then\nm=J(f,d,'1')\nx(f)\nI(d)\nreturn{1, */
@@ -252,7 +252,7 @@ static const uint8_t lock_after[] =
     "\3630\251\214h\230h\263f\236\342-1 \211\326\312i,\327\n" /* u(0)end\nif h and h~=f then i=-1 end\nreturn{0,i,e}\n */
     ;
 
-static const uint8_t break_before[] =
+static const PORT_FLASH uint8_t break_before[] =
     "\220\370E(A\244v='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270" /* local function E(A)\nlocal v='redisson_lock__channel'..j:sub(20)..':'.. */
     "A\245d=\267\250\265\031n\351\265\201v)\025\036\230'p\250l\313h'\266\253d\232\220" /* A\nlocal d=a('pubsub','numsub',v)[2]>0 and 'publish'\nif not d then\nlocal  */
     "H=\030p\250\265\031shardn\351\265\201v)\025\nd=H\230H\036\230'sp\250l\313h'" /* H=redis.pcall('pubsub','shardnumsub',v)[2]\nd=H and H>0 and 'spublish' */
@@ -274,14 +274,14 @@ static const uint8_t break_before[] =
     " \264+ \264+ S'\202\300p=f\005\266h\225\331\023]\231\253i\023])t\215\n" /*  %d+ %d+ S')\nend\nlocal p=false\nif h and(b[1]or not i[1])then\n */
     ;
 
-static const uint8_t break_after[] =
+static const PORT_FLASH uint8_t break_after[] =
     "\214b\023]t\215 \340\252\341'\251f\231w=\302#i,2 do\266i[w]\263b\023]t\215 " /* if b[1]then a('pexpire',g,'1')end\nfor w=1,#i,2 do\nif i[w]~=b[1]then  */
     "\356\252,i[w]\251\211p=N(nil\271\023])\241'giv\200'\n\277b\023]\223 \253" /* a('hdel',g,i[w])end\nend\np=N(nil,b[1])=='given'\nend\nif b[1]and not  */
     "p\236\206\276\252\251\214i[3]\223 \253d\236\356\240\233limit'\251\326" /* p then a('del',g)end\nif i[3]and not d then a('hdel',c,'limit')end\nreturn{ */
     "b\023]\223 1\243\312\013\n" /* b[1]and 1 or 0,0,e}\n */
     ;
 
-static const uint8_t inspect[] =
+static const PORT_FLASH uint8_t inspect[] =
     "\220c,h,t,p=\343pack(KEYS\244a=\371\372\245b=\206time'\244" /* local c,h,t,p=unpack(KEYS)\nlocal a=redis.call\nlocal b=a('time')\nlocal  */
     "l=b\023]*\021+\337h.f\213\226\331\025/\021\244\370q(g\244b='\345" /* l=b[1]*1000+math.floor(b[2]/1000)\nlocal function q(g)\nlocal b='redis */
     "s\275_\213ck__\376ann\235\270h\32120)\234':\270g\266\267\250\265\031n\351\265\201b)\025\036\236" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',b)[2]>0 then  */
@@ -309,7 +309,7 @@ static const uint8_t inspect[] =
     "\330\210" /* return d\n */
     ;
 
-static const uint8_t share[] =
+static const PORT_FLASH uint8_t share[] =
     "\220X=3\245T\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local X=3\nlocal T=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
     "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245V,Y=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal V,Y=D[1],D[2] */
     "\245Q,E,ae,O=(V\243\317):\337\376\203^(\032\032\032%S\315'\244aa" /* \nlocal Q,E,ae,O=(V or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
@@ -365,7 +365,7 @@ static const uint8_t share[] =
     "U\230U\023]\241h\225(D\336\304<o \226#w\036)t\215 a(U\025,U[3]\233\254\251o=D\373" /* U and U[1]==h and(D+1000<o or#w>0)then a(U[2],U[3],'0')end\no=D\nend\n */
     ;
 
-static const uint8_t shared[] =
+static const PORT_FLASH uint8_t shared[] =
     "\220\370F(p\202f\231\342p,p+8 do\245k=\020,i\242\253k" /* local function F(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
     "\236\330f\005 \211if(\375\273\332\002\317):f\360\203^\264+ \264+ \264+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
     "\215 \330k \211\211\300k=d\241\316\245C=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
@@ -402,7 +402,7 @@ static const uint8_t shared[] =
     "f\236v=-1 \211\326\312v,\327\n" /* f then v=-1 end\nreturn{0,v,e}\n */
     ;
 
-static const uint8_t downgrade[] =
+static const PORT_FLASH uint8_t downgrade[] =
     "\214\253aa\230E>e\225\207\275\351b\001(Q)>t\275\351b\001(m)t\215\245\342W(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=W(d)\nif i> */
     "=E\236O=d\234y \261 \342E \277H\236x\010\251ak(\202ah\010,Q,i,ae,O\202" /* =E then O=d..y else i=E end\nif H then x(f)end\nak()\nah(f,Q,i,ae,O)\n */
     "X(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(Q),\327\n\300" /* X(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
@@ -413,7 +413,7 @@ static const uint8_t downgrade[] =
     "t\275\351b\001(Z),\327\n" /* tonumber(Z),e}\n */
     ;
 
-static const uint8_t nothing[] = "";
+static const PORT_FLASH uint8_t nothing[] = "";
 
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 

@@ -2,6 +2,7 @@
  * The statuses in words, in a file of their own, so that only firmware that prints them links them.
  */
 #include "fairlock.h"
+#include "port_flash.h"
 
 static const char *const names[] = {
     "OK",       "BUSY",        "TIMEOUT",     "CANCELLED", "LOST",
@@ -11,38 +12,36 @@ static const char *const names[] = {
     "TOO_LONG", "WRONG_SHARD", "UNTRUSTED",   "FORKED",    "OTHER_LIMIT",
 };
 
-static const char *const texts[] = {
-    "done",
-    "somebody else holds the lock or is first in line",
-    "the wait timed out",
-    "the wait was cancelled",
-    "the lock was lost before it was released",
-    "the lock is not held by this handle",
-    "another task acquired this handle",
-    "the handle is in use",
-    "no answer came: the release was carried out, or the lease will end the hold",
-    "the server cannot be reached",
-    "the server refuses this user",
-    "the server lacks RESP3, or a command of Redis 6.2",
-    "the server cannot serve now",
-    "the server is a read-only replica",
-    "the server is out of memory",
-    "the server refuses writes",
-    "too few replicas acknowledge",
-    "the server refused the request",
-    "the server sent an answer that is not valid",
-    "an argument is out of its range",
-    "a name or id does not fit the buffers",
-    "another node of the cluster has this lock",
-    "the server's certificate is not trusted, or ours is not",
-    "the client belongs to the parent process",
-    "others share the lock with another limit",
-};
+/* One after the other, each ended by a 0. */
+static const PORT_FLASH char texts[] =
+    "done\0"
+    "somebody else holds the lock or is first in line\0"
+    "the wait timed out\0"
+    "the wait was cancelled\0"
+    "the lock was lost before it was released\0"
+    "the lock is not held by this handle\0"
+    "another task acquired this handle\0"
+    "the handle is in use\0"
+    "no answer came: the release was carried out, or the lease will end the hold\0"
+    "the server cannot be reached\0"
+    "the server refuses this user\0"
+    "the server lacks RESP3, or a command of Redis 6.2\0"
+    "the server cannot serve now\0"
+    "the server is a read-only replica\0"
+    "the server is out of memory\0"
+    "the server refuses writes\0"
+    "too few replicas acknowledge\0"
+    "the server refused the request\0"
+    "the server sent an answer that is not valid\0"
+    "an argument is out of its range\0"
+    "a name or id does not fit the buffers\0"
+    "another node of the cluster has this lock\0"
+    "the server's certificate is not trusted, or ours is not\0"
+    "the client belongs to the parent process\0"
+    "others share the lock with another limit";
 
 _Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_OTHER_LIMIT,
                "a name for each status");
-_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_OTHER_LIMIT,
-               "a text for each status");
 
 const char *fairlock_status_name(int status)
 {
@@ -53,5 +52,11 @@ const char *fairlock_status_name(int status)
 const char *fairlock_status_text(int status)
 {
   if (status == FAIRLOCK_PENDING) return "still going on";
-  return status <= 0 && status >= FAIRLOCK_OTHER_LIMIT ? texts[-status] : "no status";
+  if (status > 0 || status < FAIRLOCK_OTHER_LIMIT) return "no status";
+  const PORT_FLASH char *text = texts;
+  for (; status < 0; status++) {
+    while (*text++ != 0) {
+    }
+  }
+  return port_flash_text(text);
 }

@@ -10,7 +10,7 @@
  * Unpacks up to the 0, which is in no pair. While the first half of a pair is unpacked, the second
  * half waits on a stack.
  */
-static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
+static void unpack_part(struct resp_writer *writer, const PORT_FLASH uint8_t *packed)
 {
   uint8_t waiting[FAIRLOCK_UNPACK_DEPTH];
   size_t count = 0;

@@ -5,6 +5,7 @@
 #ifndef FAIRLOCK_TEXTS_H
 #define FAIRLOCK_TEXTS_H
 
+#include "port_flash.h"
 #include "scripts.h"
 
 /*
@@ -15,7 +16,7 @@
 
 /* A script. Its text consists of parts, each packed as scripts.c describes, and ended by a 0. */
 struct fairlock_script {
-  const uint8_t *part[4];
+  const PORT_FLASH uint8_t *part[4];
 
   /* of the text */
   uint16_t size;
@@ -29,7 +30,7 @@ struct fairlock_script {
  */
 #define FAIRLOCK_FIRST_CODE 128U
 #define FAIRLOCK_PAIRS      160U
-extern const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2];
+extern const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2];
 
 /* Writes the script's text, unpacked. */
 void fairlock_script_unpack(struct resp_writer *writer, const struct fairlock_script *script);

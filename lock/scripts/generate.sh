@@ -103,7 +103,7 @@ cat <<'END'
 /* clang-format off */
 END
 cat "$dir/packed"
-printf '\nstatic const uint8_t nothing[] = "";\n\n'
+printf '\nstatic const PORT_FLASH uint8_t nothing[] = "";\n\n'
 printf '_Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == %s, "redisson_timeout of hand_over.lua");\n\n' "$(constant redisson_timeout)"
 printf 'const struct fairlock_script fairlock_lock_script = {\n'
 entry lock

@@ -116,7 +116,7 @@ END {
     add_code(codes[used])
   }
   printf "_Static_assert(FAIRLOCK_UNPACK_DEPTH >= %d, \"the bytes that wait\");\n\n", deepest
-  print "const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {"
+  print "const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {"
   for (i = 128; i < 128 + 160; i++) {
     code = i % 256
     if (code in left) printf "    {%s, %s}, /* \\%03o: \"%s\" */\n", number(left[code]), number(right[code]), code, shown(code)
@@ -125,7 +125,7 @@ END {
   print "};"
   at = 1
   for (i = 1; i <= pieces; i++) {
-    printf "\nstatic const uint8_t %s[] =\n", piece[i]
+    printf "\nstatic const PORT_FLASH uint8_t %s[] =\n", piece[i]
     while (at <= last[i]) {
       string = line = ""
       do {

@@ -9,9 +9,9 @@ $(call needs,portable,avr big-endian)
 # All of the library but the port of POSIX. Its data is put where it is used, not copied there from
 # flash at the start: QEMU 7.2 goes wrong where that copy crosses 64 KB of flash.
 AVR := $(BUILD)/avr
-AVR_SUITES := $(AVR)/test_resp $(AVR)/test_engine
+AVR_SUITES := $(AVR)/test_resp $(AVR)/test_engine $(AVR)/test_unpack
 AVR_WARNINGS := -Wall -Wextra -Wpedantic -Wsign-conversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
-AVR_FLAGS := -mmcu=atmega2560 -std=c11 -Os -g -ffunction-sections -Iresp -Iport -Iport/single -Ilock -Itests
+AVR_FLAGS := -mmcu=atmega2560 -std=gnu11 -Os -g -ffunction-sections -Iresp -Iport -Iport/single -Ilock -Itests
 AVR_LAYOUT := -Wl,--gc-sections,--defsym=__stack=0xffff,--defsym=__DATA_REGION_LENGTH__=0xfe00,--defsym=__do_copy_data=0
 AVR_LIBRARY := $(patsubst %.c,$(AVR)/%.o,$(CORE))
 $(AVR_LIBRARY): AVR_WARNINGS += -Wconversion
@@ -29,6 +29,7 @@ $(AVR)/%.elf: $(AVR)/tests/unit/%.o $(AVR)/tests/check.o $(AVR)/tests/portable/a
 	avr-objcopy --change-section-lma .data=0x800200 $@.linked $@
 
 $(AVR)/test_engine.elf: $(ENGINE_TESTS:%.c=$(AVR)/%.o)
+$(AVR)/test_unpack.elf: $(AVR)/tests/sim/sha1.o
 
 $(AVR_SUITES): %: %.elf
 	@printf '%s\n' '#!/bin/sh' 'exec sh tests/portable/avr.sh $<' >$@

@@ -1,7 +1,7 @@
 /* SHA-1 as FIPS 180-4 describes it, over a whole message in memory. */
 #include "sha1.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,5 +52,5 @@ void sha1_hex(const void *data, size_t size, char digest[41])
   take_block(state, tail);
   if (end == 128) take_block(state, tail + 64);
   for (int i = 0; i < 5; i++)
-    snprintf(digest + 8 * i, 9, "%08x", state[i]);
+    snprintf(digest + 8 * i, 9, "%08" PRIx32, state[i]);
 }

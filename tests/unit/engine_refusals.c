@@ -241,6 +241,14 @@ void test_status_words(void)
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_FORKED), "FORKED") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_OTHER_LIMIT), "OTHER_LIMIT") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
+  CHECK(strcmp(fairlock_status_text(FAIRLOCK_OK), "done") == 0);
+  CHECK(strcmp(fairlock_status_text(FAIRLOCK_BUSY),
+               "somebody else holds the lock or is first in line") == 0);
+  CHECK(strcmp(fairlock_status_text(FAIRLOCK_UNKNOWN),
+               "no answer came: the release was carried out, or the lease will end the hold") == 0);
+  CHECK(strcmp(fairlock_status_text(FAIRLOCK_OTHER_LIMIT),
+               "others share the lock with another limit") == 0);
+  CHECK(strcmp(fairlock_status_text(FAIRLOCK_OTHER_LIMIT - 1), "no status") == 0);
 }
 
 void test_version_of_the_library(void)

@@ -134,7 +134,7 @@ static void test_pairs(void)
   for (unsigned byte = 0; byte < 128; byte++)
     made[byte] = byte == '\n' || byte >= ' ';
   for (unsigned i = 0; i < FAIRLOCK_PAIRS; i++) {
-    const uint8_t *pair = fairlock_script_pairs[i];
+    const PORT_FLASH uint8_t *pair = fairlock_script_pairs[i];
     unsigned code = (FAIRLOCK_FIRST_CODE + i) % 256;
     if (code == 0 || code == '\n') continue;
     if (!CHECK(made[pair[0]] && made[pair[1]])) return;
