@@ -13,6 +13,7 @@
  *   port/lwip/, port/uart/                           transports for devices
  *   port/openssl/, port/bearssl/, port/mbedtls/      TLS around any transport
  *   port/zephyr/     sockets (IPv4, IPv6, names, TLS), clock, threads for Zephyr
+ *   port/freertos_plus_tcp/                          a transport for FreeRTOS's own TCP/IP
  *   port/freertos/, port/sockets/                    templates
  *   port/template.c  every function, commented, to copy for a new platform, with the types
  *                    of port/template_types.h

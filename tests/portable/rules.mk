@@ -155,6 +155,45 @@ $(ZEPHYR)/transport: $(ZEPHYR)/test_port
 zephyr-tests: $(STACKS_TESTS) $(ZEPHYR_TESTS) ## run port/zephyr on a stand-in for Zephyr, and both ports over sockets on small stacks
 	@sh tests/tools/run.sh $^
 
+# port/freertos_plus_tcp and port/freertos's threads on a stand-in for FreeRTOS and FreeRTOS-Plus-TCP,
+# likewise; version 4 of the stack, and what is its alone also as version 3 has it.
+PLUS_TCP := $(BUILD)/tests/portable/plus_tcp
+PLUS_TCP_FLAGS := -Itests/portable/plus_tcp -Iport/freertos_plus_tcp -Iport/freertos
+PLUS_TCP_PORT := $(wildcard port/freertos_plus_tcp/*.c) tests/portable/plus_tcp/stand_in.c
+PLUS_TCP_TESTS := $(addprefix $(PLUS_TCP)/,threads transport conformance plus_tcp version3)
+SUITES += $(PLUS_TCP_TESTS)
+$(call needs,$(PLUS_TCP)/threads plus-tcp-tests,$(BUILD)/redis-server)
+
+$(PLUS_TCP)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(PLUS_TCP_FLAGS) -Iport/conformance -Itests/conformance $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
+
+plus_tcp_objects = $(patsubst %.c,$(PLUS_TCP)/%.o,$(CORE) $(PLUS_TCP_PORT) port/freertos/threads.c port/posix/clock.c $1)
+$(PLUS_TCP)/threads: $(call plus_tcp_objects,tests/server/test_threads.c tests/server/harness.c) | $(BUILD)/redis-server
+$(PLUS_TCP)/plus_tcp: $(call plus_tcp_objects,tests/portable/plus_tcp/test_plus_tcp.c)
+$(PLUS_TCP)/threads $(PLUS_TCP)/plus_tcp: $(FRAME)
+$(PLUS_TCP)/conformance: $(call plus_tcp_objects,tests/conformance/host.c tests/conformance/peer.c port/conformance/conformance.c) \
+  | $(BUILD)/conformance-peer
+$(addprefix $(PLUS_TCP)/,threads plus_tcp conformance): $(SUPPORT)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+# With POSIX threads: the transport alone.
+$(PLUS_TCP)/test_port: tests/unit/test_port.c
+$(PLUS_TCP)/version3: tests/portable/plus_tcp/test_plus_tcp.c
+$(PLUS_TCP)/version3: VERSION3 := -DipFR_TCP_VERSION_MAJOR=3
+$(PLUS_TCP)/test_port $(PLUS_TCP)/version3: $(PLUS_TCP_PORT) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a \
+  $(wildcard port/*.h port/freertos_plus_tcp/*.h tests/portable/plus_tcp/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(VERSION3) -Itests/portable/plus_tcp -Iport/posix $(PLUS_TCP_FLAGS) $(TEST_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+$(PLUS_TCP)/transport: $(PLUS_TCP)/test_port
+	@printf '%s\n' '#!/bin/sh' 'exec $< transport:' >$@
+	@chmod +x $@
+
+.PHONY: plus-tcp-tests
+plus-tcp-tests: $(PLUS_TCP_TESTS) ## run port/freertos_plus_tcp on a stand-in for FreeRTOS and FreeRTOS-Plus-TCP
+	@sh tests/tools/run.sh $^
+
 # The library by CMake.
 CMAKE_TEST := tests/portable/test_cmake.sh
 SUITES += $(CMAKE_TEST)

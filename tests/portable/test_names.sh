@@ -35,7 +35,7 @@ test_core() {
   done
 }
 
-# port/sockets and port/lwip, whose own headers come first.
+# Transports, after what their own headers bring.
 test_transports() {
   prepare '#define _DEFAULT_SOURCE 1' '#include <sys/socket.h>' '#include <errno.h>' '#include <fcntl.h>' '#include <netdb.h>' \
     '#include <netinet/in.h>' '#include <netinet/tcp.h>' '#include <poll.h>' '#include <stdatomic.h>' '#include <stdio.h>' \
@@ -44,6 +44,9 @@ test_transports() {
   compile "$(echo port/sockets/*.c)" gcc -std=c11 -D_DEFAULT_SOURCE=1 -Iport/single
   prepare '#include "lwip/dns.h"' '#include "lwip/ip_addr.h"' '#include "lwip/tcp.h"' '#include "lwip/opt.h"'
   compile "$(echo port/lwip/*.c)" gcc -std=c11 -Iport/single -Iboards/common -isystem "$build/lwip/src/include"
+  prepare '#include <stdatomic.h>' '#include "FreeRTOS.h"' '#include "semphr.h"' '#include "task.h"' '#include "FreeRTOS_IP.h"' \
+    '#include "FreeRTOS_DNS.h"' '#include "FreeRTOS_Sockets.h"'
+  compile "$(echo port/freertos_plus_tcp/*.c)" gcc -std=c11 -D_DEFAULT_SOURCE=1 -Iport/freertos -isystem tests/portable/plus_tcp
 }
 
 # The least of FreeRTOS that its port's headers ask for.
@@ -63,6 +66,7 @@ beside() {
     port/posix/* | port/openssl/* | lock/*.hpp) echo "-Iport/posix" ;;
     port/lwip/*) echo "-Iport/single -Iboards/common -isystem $build/lwip/src/include" ;;
     port/freertos/*) echo "-Iport/freertos -Iport/lwip -Iboards/common -isystem $build/lwip/src/include -isystem $dir" ;;
+    port/freertos_plus_tcp/*) echo "-Iport/freertos -isystem tests/portable/plus_tcp" ;;
     port/zephyr/*) echo "-Iport/zephyr -isystem tests/portable/zephyr" ;;
     *) echo "-Iport/single" ;;
   esac

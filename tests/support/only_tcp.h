@@ -1,7 +1,7 @@
 /*
  * What port/posix's transport has and one without Unix sockets, several addresses and texts of errors
  * has not. For a port_posix.h that takes its place: it includes this when it has defined port_posix and
- * port_posix_tcp().
+ * port_posix_tcp(), and, where a socket is not a descriptor, port_posix_fd().
  */
 #ifndef ONLY_TCP_H
 #define ONLY_TCP_H
@@ -37,9 +37,11 @@ static inline void port_posix_error(const struct port_posix *socket,
   text[0] = 0;
 }
 
+#ifndef port_posix_fd
 static inline int port_posix_fd(const struct port_posix *socket)
 {
   return socket->socket;
 }
+#endif
 
 #endif

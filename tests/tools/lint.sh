@@ -14,7 +14,7 @@ template=$(mktemp -d) # the folder of its port_types.h
 trap 'rm -rf "$template"' EXIT
 cp port/template_types.h "$template/port_types.h"
 host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
-  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '/fuzz_bearssl' -e '/doors\.c$')
+  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '^tests/portable/plus_tcp/' -e '/fuzz_bearssl' -e '/doors\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
   boards/examples/keep/keep.c boards/examples/reset.c 'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
@@ -90,6 +90,18 @@ check "gcc -fanalyzer, Zephyr" each "port/zephyr/threads.c port/zephyr/sockets.c
   -O2 -fanalyzer -c -o /dev/null
 # shellcheck disable=SC2086
 check "clang-tidy, Zephyr" tidy "$zephyr" -std=c11 $zephyr_flags
+# So are FreeRTOS and FreeRTOS-Plus-TCP.
+plus_tcp=$(sh tests/tools/sources.sh 'port/freertos_plus_tcp/*.c' 'tests/portable/plus_tcp/*.c')
+plus_tcp_flags="-Itests/portable/plus_tcp -Iport/freertos_plus_tcp -Iport/freertos -Iport -Itests -D_DEFAULT_SOURCE"
+for compiler in gcc clang; do
+  # shellcheck disable=SC2046,SC2086
+  check "$compiler, FreeRTOS-Plus-TCP" each "$plus_tcp" $compiler -std=c11 $(warnings_of $compiler) $plus_tcp_flags -fsyntax-only
+done
+# shellcheck disable=SC2086
+check "gcc -fanalyzer, FreeRTOS-Plus-TCP" each "$(echo port/freertos_plus_tcp/*.c)" gcc -std=c11 $warnings $plus_tcp_flags \
+  -O2 -fanalyzer -c -o /dev/null
+# shellcheck disable=SC2086
+check "clang-tidy, FreeRTOS-Plus-TCP" tidy "$plus_tcp" -std=c11 $plus_tcp_flags
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
 tls="-Itests -Itests/bearssl -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"

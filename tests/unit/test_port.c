@@ -1005,10 +1005,10 @@ static void test_options(void)
   if (!link_up(&link)) return;
   int value = 0;
   socklen_t size = sizeof value;
-  CHECK(fcntl(link.posix.socket, F_GETFD) & FD_CLOEXEC);
-  CHECK_EQUAL(getsockopt(link.posix.socket, IPPROTO_TCP, TCP_NODELAY, &value, &size), 0);
+  CHECK(fcntl(port_posix_fd(&link.posix), F_GETFD) & FD_CLOEXEC);
+  CHECK_EQUAL(getsockopt(port_posix_fd(&link.posix), IPPROTO_TCP, TCP_NODELAY, &value, &size), 0);
   CHECK(value != 0);
-  CHECK_EQUAL(getsockopt(link.posix.socket, SOL_SOCKET, SO_KEEPALIVE, &value, &size), 0);
+  CHECK_EQUAL(getsockopt(port_posix_fd(&link.posix), SOL_SOCKET, SO_KEEPALIVE, &value, &size), 0);
   CHECK(value != 0);
   /* is still connected */
   CHECK_EQUAL(link.posix.transport.connect(link.posix.transport.context, 0), PORT_OK);
@@ -1473,7 +1473,7 @@ static void check_limit(const struct port_posix *posix, uint32_t asked_ms)
 {
   struct timeval limit = {0};
   socklen_t size = sizeof limit;
-  CHECK_EQUAL(getsockopt(posix->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, &size), 0);
+  CHECK_EQUAL(getsockopt(port_posix_fd(posix), SOL_SOCKET, SO_RCVTIMEO, &limit, &size), 0);
   if (without_receive_limit) CHECK_EQUAL(limit.tv_usec, 0);
   else CHECK(limit.tv_sec == 0 && limit.tv_usec <= (long)asked_ms * 1000 + 10000);
 }
