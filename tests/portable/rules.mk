@@ -194,6 +194,46 @@ $(PLUS_TCP)/transport: $(PLUS_TCP)/test_port
 plus-tcp-tests: $(PLUS_TCP_TESTS) ## run port/freertos_plus_tcp on a stand-in for FreeRTOS and FreeRTOS-Plus-TCP
 	@sh tests/tools/run.sh $^
 
+# The same for port/netx on a stand-in for ThreadX and NetX Duo.
+NETX := $(BUILD)/tests/portable/netx
+NETX_FLAGS := -Itests/portable/netx -Iport/netx
+NETX_PORT := $(wildcard port/netx/*.c) port/posix/clock.c tests/portable/netx/stand_in.c
+NETX_TESTS := $(addprefix $(NETX)/,threads transport conformance netx no_reset)
+SUITES += $(NETX_TESTS)
+$(call needs,$(NETX)/threads netx-tests,$(BUILD)/redis-server)
+
+$(NETX)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(NETX_FLAGS) -Iport/conformance -Itests/conformance $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
+
+netx_objects = $(patsubst %.c,$(NETX)/%.o,$(CORE) $(NETX_PORT) $1)
+$(NETX)/threads: $(call netx_objects,tests/server/test_threads.c tests/server/harness.c) | $(BUILD)/redis-server
+$(NETX)/netx: $(call netx_objects,tests/portable/netx/test_netx.c)
+$(NETX)/threads $(NETX)/netx: $(FRAME)
+$(NETX)/conformance: $(call netx_objects,tests/conformance/host.c tests/conformance/peer.c port/conformance/conformance.c) \
+  | $(BUILD)/conformance-peer
+$(addprefix $(NETX)/,threads netx conformance): $(SUPPORT)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+$(NETX)/test_port: tests/unit/test_port.c port/netx/tcp.c tests/portable/netx/stand_in.c $(FRAME) $(SUPPORT) \
+  $(BUILD)/liblock.a $(wildcard port/*.h port/netx/*.h tests/portable/netx/*.h)
+	@mkdir -p $(@D)
+	$(CC) -Itests/portable/netx -Iport/posix $(NETX_FLAGS) $(TEST_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+# NetX Duo configured to end no connection by a reset.
+$(NETX)/no_reset: tests/portable/netx/test_netx.c $(NETX_PORT) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a \
+  $(wildcard port/*.h port/netx/*.h tests/portable/netx/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(NETX_FLAGS) -DNX_DISABLE_RESET_DISCONNECT $(TEST_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+$(NETX)/transport: $(NETX)/test_port
+	@printf '%s\n' '#!/bin/sh' 'exec $< transport:' >$@
+	@chmod +x $@
+
+.PHONY: netx-tests
+netx-tests: $(NETX_TESTS) ## run port/netx on a stand-in for ThreadX and NetX Duo
+	@sh tests/tools/run.sh $^
+
 # The library by CMake.
 CMAKE_TEST := tests/portable/test_cmake.sh
 SUITES += $(CMAKE_TEST)

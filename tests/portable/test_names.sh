@@ -49,6 +49,18 @@ test_transports() {
   compile "$(echo port/freertos_plus_tcp/*.c)" gcc -std=c11 -D_DEFAULT_SOURCE=1 -Iport/freertos -isystem tests/portable/plus_tcp
 }
 
+# Some of the words are ThreadX's types, which port/netx uses.
+but_types() {
+  sed -i -E '/^#(undef|define) (UINT|ULONG|VOID)( |$)/d' "$dir/words.h"
+}
+
+# port/netx, on the stand-in for ThreadX and NetX Duo.
+test_netx() {
+  prepare '#include <nxd_dns.h>'
+  but_types
+  compile "$(echo port/netx/*.c)" gcc -std=c11 -D_DEFAULT_SOURCE=1 -Iport/netx -isystem tests/portable/netx
+}
+
 # The least of FreeRTOS that its port's headers ask for.
 stand_in() {
   echo 'typedef struct { void *all[10]; } StaticSemaphore_t; typedef void *SemaphoreHandle_t;' >"$dir/semphr.h"
@@ -68,6 +80,7 @@ beside() {
     port/freertos/*) echo "-Iport/freertos -Iport/lwip -Iboards/common -isystem $build/lwip/src/include -isystem $dir" ;;
     port/freertos_plus_tcp/*) echo "-Iport/freertos -isystem tests/portable/plus_tcp" ;;
     port/zephyr/*) echo "-Iport/zephyr -isystem tests/portable/zephyr" ;;
+    port/netx/*) echo "-Iport/netx -isystem tests/portable/netx" ;;
     *) echo "-Iport/single" ;;
   esac
 }
@@ -98,6 +111,7 @@ test_headers_from_cxx() {
       : >"$dir/words.h"
       compile "$dir/alone.cc" $compiler -std=c++11 -I. $(beside "$header")
       prepare '#include <chrono>' '#include <mutex>' '#include <new>' '#include <system_error>' "$(theirs "$header")"
+      case $header in port/netx/*) but_types ;; esac
       case $header in *.hpp) ;; *) sockets >>"$dir/words.h" ;; esac # it has close(), as C++'s own streams do
       compile "$dir/alone.cc" $compiler -std=c++11 -I. $(beside "$header")
     done
@@ -133,4 +147,4 @@ test_words_fail() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests core transports headers_from_cxx functions_are_c words_fail
+run_tests core transports netx headers_from_cxx functions_are_c words_fail

@@ -14,7 +14,7 @@ template=$(mktemp -d) # the folder of its port_types.h
 trap 'rm -rf "$template"' EXIT
 cp port/template_types.h "$template/port_types.h"
 host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
-  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '^tests/portable/plus_tcp/' -e '/fuzz_bearssl' -e '/doors\.c$')
+  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '^tests/portable/plus_tcp/' -e '^tests/portable/netx/' -e '/fuzz_bearssl' -e '/doors\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
   boards/examples/keep/keep.c boards/examples/reset.c 'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
@@ -102,6 +102,17 @@ check "gcc -fanalyzer, FreeRTOS-Plus-TCP" each "$(echo port/freertos_plus_tcp/*.
   -O2 -fanalyzer -c -o /dev/null
 # shellcheck disable=SC2086
 check "clang-tidy, FreeRTOS-Plus-TCP" tidy "$plus_tcp" -std=c11 $plus_tcp_flags
+# And NetX Duo.
+netx=$(sh tests/tools/sources.sh 'port/netx/*.c' 'tests/portable/netx/*.c')
+netx_flags="-Itests/portable/netx -Iport/netx -Iport -Iresp -Ilock -Itests -D_DEFAULT_SOURCE"
+for compiler in gcc clang; do
+  # shellcheck disable=SC2046,SC2086
+  check "$compiler, NetX Duo" each "$netx" $compiler -std=c11 $(warnings_of $compiler) $netx_flags -fsyntax-only
+done
+# shellcheck disable=SC2086
+check "gcc -fanalyzer, NetX Duo" each "$(echo port/netx/*.c)" gcc -std=c11 $warnings $netx_flags -O2 -fanalyzer -c -o /dev/null
+# shellcheck disable=SC2086
+check "clang-tidy, NetX Duo" tidy "$netx" -std=c11 $netx_flags
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
 tls="-Itests -Itests/bearssl -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"
