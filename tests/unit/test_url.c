@@ -286,6 +286,7 @@ static void test_long_passwords(void)
     CHECK_EQUAL(strspn(server.password, "p"), MOST);
     check_refused(make("redis://:", MOST + 1, ways[i], "@h"), "more than 16384 bytes");
   }
+  check_refused(make("redis://:", 2 * MOST, "p", "@h"), "more than 16384 bytes");
   check_refused(make("redis://:", MOST + 1, "p", "%@h"), "its password has a '%'");
   check_refused(make("redis://:", 3 * MOST, "%", "@h"), "its password has a '%'");
 }
