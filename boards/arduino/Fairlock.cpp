@@ -50,9 +50,13 @@ void FairlockClient::measure(uint32_t began)
   if (took > blocks_ms_) blocks_ms_ = took;
 }
 
-int FairlockClient::connectNow()
+/* After a loss loop() has a turn before anything blocks, unless it has called what blocks itself. */
+int FairlockClient::connectNow(uint32_t timeout_ms)
 {
-  if (!mayBlock()) return PORT_WOULD_BLOCK;
+  if ((lost_ && timeout_ms == 0) || !mayBlock()) {
+    if (timeout_ms > 0) port_idle(timeout_ms);
+    return PORT_WOULD_BLOCK;
+  }
   full_ = false;
   broken_ = false;
   uint32_t began = port_clock_ms();
@@ -94,9 +98,9 @@ int FairlockClient::receiveSome(uint8_t *data, size_t size)
 }
 
 /* Blocks for as long as the Client does, not for as long as it is asked to. */
-int FairlockClient::transportConnect(void *context, uint32_t)
+int FairlockClient::transportConnect(void *context, uint32_t timeout_ms)
 {
-  return static_cast<FairlockClient *>(context)->connectNow();
+  return static_cast<FairlockClient *>(context)->connectNow(timeout_ms);
 }
 
 int FairlockClient::transportSend(void *context, const void *data, size_t size)
@@ -128,8 +132,8 @@ void FairlockClient::transportClose(void *context)
 
 FairlockClient::FairlockClient()
     : config(), net_(nullptr), host_(nullptr), address_(), port_(0), status_(FAIRLOCK_INVALID),
-      blocks_ms_(BLOCKS_MS), begun_(false), inside_(false), shares_(false), tells_room_(false),
-      full_(false), broken_(false), transport_(), client_(), sharing_()
+      blocks_ms_(BLOCKS_MS), begun_(false), inside_(false), lost_(false), shares_(false),
+      tells_room_(false), full_(false), broken_(false), transport_(), client_(), sharing_()
 {
 }
 
@@ -146,12 +150,12 @@ bool FairlockClient::begin(Client &net, const char *host, uint16_t port)
   return begin(port);
 }
 
-bool FairlockClient::begin(Client &net, IPAddress address, uint16_t port)
+bool FairlockClient::begin(Client &net, IPAddress at, uint16_t port)
 {
   if (begun_) return false;
   net_ = &net;
   host_ = nullptr;
-  address_ = address;
+  address_ = at;
   return begin(port);
 }
 
@@ -196,6 +200,7 @@ bool FairlockClient::enter()
 {
   if (!begun_ || inside_) return false;
   inside_ = true;
+  lost_ = false;
   return true;
 }
 
@@ -272,12 +277,18 @@ struct fairlock_client *FairlockClient::native()
   return &client_;
 }
 
+struct port_transport *FairlockClient::transport()
+{
+  return &transport_;
+}
+
 /* Called from inside of the library: what moves has to stop now, before anything that may block. */
 void FairlockClient::onLost(struct fairlock *handle, void *)
 {
   FairlockHandle *lost = FairlockHandle::find(handle);
   if (lost == nullptr) return;
   lost->status_ = FAIRLOCK_LOST;
+  lost->client_.lost_ = true;
   if (lost->lost_ != nullptr) lost->lost_(*lost);
 }
 
@@ -286,8 +297,8 @@ void FairlockClient::onEnded(struct fairlock *handle, int status, void *)
   FairlockHandle *ended = FairlockHandle::find(handle);
   if (ended == nullptr) return;
   ended->status_ = status;
-  ended->ended_ = ended->doing_ == FairlockHandle::ACQUIRING;
-  ended->doing_ = FairlockHandle::NOTHING;
+  ended->ended_ = ended->doing_ == FairlockHandle::Acquiring;
+  ended->doing_ = FairlockHandle::Resting;
 }
 
 /* Handles */
@@ -298,7 +309,7 @@ FairlockHandle::FairlockHandle(FairlockClient &client, const char *name, struct 
                                int (*attacher)(FairlockClient &, FairlockHandle &))
     : client_(client), name_(name), next_(first_), handle_(handle), attach_(attacher),
       granted_(nullptr), failed_(nullptr), lost_(nullptr), lease_ms_(FAIRLOCK_RENEW),
-      status_(FAIRLOCK_INVALID), attached_(false), ended_(false), doing_(NOTHING)
+      status_(FAIRLOCK_INVALID), attached_(false), ended_(false), doing_(Resting)
 {
   first_ = this;
 }
@@ -336,7 +347,7 @@ void FairlockHandle::detach()
 {
   attached_ = false;
   ended_ = false;
-  doing_ = NOTHING;
+  doing_ = Resting;
   status_ = FAIRLOCK_INVALID;
 }
 
@@ -372,29 +383,29 @@ bool FairlockHandle::release()
 bool FairlockHandle::began(int status)
 {
   client_.leave(status);
-  if (status == FAIRLOCK_PENDING && doing_ == NOTHING) return true;
+  if (status == FAIRLOCK_PENDING && doing_ == Resting) return true;
   status_ = status;
-  if (status != FAIRLOCK_PENDING) doing_ = NOTHING;
+  if (status != FAIRLOCK_PENDING) doing_ = Resting;
   return status == FAIRLOCK_PENDING;
 }
 
 bool FairlockHandle::startAcquire(uint32_t wait_ms)
 {
   if (pending() || !ready()) return false;
-  doing_ = ACQUIRING;
+  doing_ = Acquiring;
   return began(fairlock_start_acquire(handle_, wait_ms, lease_ms_));
 }
 
 bool FairlockHandle::startRelease()
 {
   if (pending() || !ready()) return false;
-  doing_ = RELEASING;
+  doing_ = Releasing;
   return began(fairlock_start_release(handle_));
 }
 
 bool FairlockHandle::pending()
 {
-  return doing_ != NOTHING;
+  return doing_ != Resting;
 }
 
 bool FairlockHandle::cancel()

@@ -90,12 +90,12 @@ public:
   FairlockClient &operator=(const FairlockClient &) = delete;
 
   /*
-   * Begins to use net, which nothing else may use, for this server. Connects to nothing yet: the
+   * Begins to use net, which nothing else may use, and which stays there until end(), for this server. Connects to nothing yet: the
    * first acquire does. host stays the caller's. Returns false if config is out of its range, or
    * after a begin() without an end(): status() says which.
    */
   bool begin(Client &net, const char *host, uint16_t port = 6379);
-  bool begin(Client &net, IPAddress address, uint16_t port = 6379);
+  bool begin(Client &net, IPAddress at, uint16_t port = 6379);
 
   /*
    * Closes the connection. The locks can be used again after the next begin(). What is still held
@@ -140,6 +140,9 @@ public:
   /* For the functions of fairlock.h, after begin(). */
   struct fairlock_client *native();
 
+  /* The Client as port.h has it, after begin(): to put something around it, or to test it. */
+  struct port_transport *transport();
+
 private:
   friend class FairlockHandle;
   friend class FairlockShared;
@@ -150,7 +153,7 @@ private:
   bool mayBlock() const;
   void measure(uint32_t began);
   bool deliver();
-  int connectNow();
+  int connectNow(uint32_t timeout_ms);
   int sendSome(const uint8_t *data, size_t size);
   int receiveSome(uint8_t *data, size_t size);
 
@@ -169,6 +172,7 @@ private:
   uint32_t blocks_ms_;
   bool begun_;
   bool inside_;     /* the library is at work: a callback cannot begin anything */
+  bool lost_;       /* a hold has ended in the present call */
   bool shares_;     /* fairlock_use_sharing() was called */
   bool tells_room_; /* availableForWrite() of the Client works */
   bool full_;       /* the last send would have blocked */
@@ -259,7 +263,7 @@ protected:
 private:
   friend class FairlockClient;
 
-  enum Doing : uint8_t { NOTHING, ACQUIRING, RELEASING };
+  enum Doing : uint8_t { Resting, Acquiring, Releasing };
 
   void attach();
   void detach();

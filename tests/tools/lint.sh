@@ -225,7 +225,7 @@ check cppcheck cppcheck -q -j "$cores" --std=c11 --enable=warning,performance,po
 # shellcheck disable=SC2086
 check clang-tidy tidy "$library" -std=c11 $includes
 # shellcheck disable=SC2046
-check clang-format clang-format --dry-run -Werror $(sh tests/tools/sources.sh '*.c' '*.h' '*.hpp' 'boards/*.cc')
+check clang-format clang-format --dry-run -Werror $(sh tests/tools/sources.sh '*.c' '*.h' '*.hpp' '*.cpp' 'boards/*.cc')
 # shellcheck disable=SC2086
 check shellcheck shellcheck -S warning -s sh $scripts
 

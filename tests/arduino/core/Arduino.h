@@ -37,29 +37,29 @@
 #define BIN        2
 #define DEPRECATED __attribute__((deprecated))
 
-#define min(a, b)                  ((a) < (b) ? (a) : (b))
-#define max(a, b)                  ((a) > (b) ? (a) : (b))
-#define abs(x)                     ((x) > 0 ? (x) : -(x))
-#define constrain(x, low, high)    ((x) < (low) ? (low) : ((x) > (high) ? (high) : (x)))
-#define round(x)                   ((x) >= 0 ? (long)((x) + 0.5) : (long)((x)-0.5))
-#define radians(x)                 ((x)*PI / 180)
-#define degrees(x)                 ((x)*180 / PI)
-#define sq(x)                      ((x) * (x))
-#define interrupts()               ((void)0)
-#define noInterrupts()             ((void)0)
-#define lowByte(w)                 ((uint8_t)((w)&0xff))
-#define highByte(w)                ((uint8_t)((w) >> 8))
-#define bit(b)                     (1UL << (b))
-#define bitRead(value, b)          (((value) >> (b)) & 0x01)
-#define bitSet(value, b)           ((value) |= bit(b))
-#define bitClear(value, b)         ((value) &= ~bit(b))
-#define bitToggle(value, b)        ((value) ^= bit(b))
-#define bitWrite(value, b, is)     ((is) ? bitSet(value, b) : bitClear(value, b))
+#define min(a, b)                   ((a) < (b) ? (a) : (b))
+#define max(a, b)                   ((a) > (b) ? (a) : (b))
+#define abs(x)                      ((x) > 0 ? (x) : -(x))
+#define constrain(x, low, high)     ((x) < (low) ? (low) : ((x) > (high) ? (high) : (x)))
+#define round(x)                    ((x) >= 0 ? (long)((x) + 0.5) : (long)((x)-0.5))
+#define radians(x)                  ((x)*PI / 180)
+#define degrees(x)                  ((x)*180 / PI)
+#define sq(x)                       ((x) * (x))
+#define interrupts()                ((void)0)
+#define noInterrupts()              ((void)0)
+#define lowByte(w)                  ((uint8_t)((w)&0xff))
+#define highByte(w)                 ((uint8_t)((w) >> 8))
+#define bit(b)                      (1UL << (b))
+#define bitRead(value, b)           (((value) >> (b)) & 0x01)
+#define bitSet(value, b)            ((value) |= bit(b))
+#define bitClear(value, b)          ((value) &= ~bit(b))
+#define bitToggle(value, b)         ((value) ^= bit(b))
+#define bitWrite(value, b, is)      ((is) ? bitSet(value, b) : bitClear(value, b))
 #define clockCyclesPerMicrosecond() 16
-#define word(...)                  makeWord(__VA_ARGS__)
-#define B0                         0
-#define B1                         1
-#define B00000000                  0
+#define word(...)                   makeWord(__VA_ARGS__)
+#define B0                          0
+#define B1                          1
+#define B00000000                   0
 #define PROGMEM
 #define PSTR(text) (text)
 #define F(text)    (reinterpret_cast<const __FlashStringHelper *>(PSTR(text)))
@@ -106,7 +106,9 @@ public:
   {
     return 0;
   }
-  virtual void flush() {}
+  virtual void flush()
+  {
+  }
   size_t print(const __FlashStringHelper *text);
   size_t print(const char *text);
   size_t print(char);
@@ -153,8 +155,12 @@ public:
 class IPAddress : public Printable
 {
 public:
-  IPAddress() : bytes_{0, 0, 0, 0} {}
-  IPAddress(uint8_t a, uint8_t b, uint8_t c, uint8_t d) : bytes_{a, b, c, d} {}
+  IPAddress() : bytes_{0, 0, 0, 0}
+  {
+  }
+  IPAddress(uint8_t a, uint8_t b, uint8_t c, uint8_t d) : bytes_{a, b, c, d}
+  {
+  }
   uint8_t operator[](int index) const
   {
     return bytes_[index];
@@ -169,7 +175,9 @@ private:
 class HardwareSerial : public Stream
 {
 public:
-  void begin(unsigned long) {}
+  void begin(unsigned long)
+  {
+  }
   int available() override
   {
     return 0;

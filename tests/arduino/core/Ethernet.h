@@ -22,19 +22,25 @@ public:
   int read() override;
   int read(uint8_t *data, size_t size) override;
   int peek() override;
-  void flush() override {}
+  void flush() override
+  {
+  }
   void stop() override;
   uint8_t connected() override;
   operator bool() override
   {
     return socket_ >= 0;
   }
-  void setConnectionTimeout(uint16_t) {}
+  void setConnectionTimeout(uint16_t ms)
+  {
+    timeout_ms_ = ms;
+  }
 
   /* for tests */
   unsigned long connect_takes_ms = 0; /* before it connects */
   unsigned long write_takes_ms = 0;
   bool tells_room = true; /* false: availableForWrite() is that of Print */
+  bool refuses = false;   /* connect() fails */
   bool takes_nothing = false;
   size_t takes_at_most = 1000;
   unsigned connects = 0; /* calls of connect() */
@@ -44,15 +50,22 @@ private:
   int open(const char *address, uint16_t port);
 
   int socket_ = -1;
+  uint16_t timeout_ms_ = 1000;
 };
 
 /* The shield. */
 class EthernetClass
 {
 public:
-  void begin(uint8_t *, IPAddress) {}
-  void setRetransmissionTimeout(uint16_t) {}
-  void setRetransmissionCount(uint8_t) {}
+  void begin(uint8_t *, IPAddress)
+  {
+  }
+  void setRetransmissionTimeout(uint16_t)
+  {
+  }
+  void setRetransmissionCount(uint8_t)
+  {
+  }
 };
 
 extern EthernetClass Ethernet;

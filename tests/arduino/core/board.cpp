@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-extern "C" void pinMode(uint8_t, uint8_t) {}
+extern "C" void pinMode(uint8_t, uint8_t)
+{
+}
 
 extern "C" void digitalWrite(uint8_t pin, uint8_t value)
 {

@@ -10,7 +10,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -41,7 +40,9 @@ extern "C" void delay(unsigned long ms)
     continue;
 }
 
-extern "C" void yield(void) {}
+extern "C" void yield(void)
+{
+}
 
 /* Print */
 
@@ -127,6 +128,16 @@ EthernetClient::~EthernetClient()
   EthernetClient::stop();
 }
 
+/* Waits for the other side, as long as it may. */
+static bool answered(int socket, int timeout_ms)
+{
+  struct pollfd opened = {socket, POLLOUT, 0};
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::poll(&opened, 1, timeout_ms) == 1 &&
+         getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+}
+
 int EthernetClient::open(const char *address, uint16_t port)
 {
   const char *service = getenv("SERVER_PORT");
@@ -135,18 +146,16 @@ int EthernetClient::open(const char *address, uint16_t port)
   stop();
   connects++;
   delay(connect_takes_ms);
+  if (refuses) return 0;
   to.sin_family = AF_INET;
   to.sin_port = htons(service != nullptr ? static_cast<uint16_t>(atoi(service)) : port);
   if (inet_pton(AF_INET, service != nullptr ? "127.0.0.1" : address, &to.sin_addr) != 1) return -2;
-  socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket_ < 0) return 0;
-  if (::connect(socket_, reinterpret_cast<struct sockaddr *>(&to), sizeof to) != 0) {
-    stop();
-    return -1;
-  }
+  socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   (void)setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  (void)fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
-  return 1;
+  if (::connect(socket_, reinterpret_cast<struct sockaddr *>(&to), sizeof to) == 0) return 1;
+  if (errno == EINPROGRESS && answered(socket_, timeout_ms_)) return 1;
+  stop();
+  return -1;
 }
 
 int EthernetClient::connect(IPAddress address, uint16_t port)
