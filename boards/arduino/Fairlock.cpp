@@ -257,7 +257,7 @@ int FairlockClient::status() const
   return status_;
 }
 
-FairlockText FairlockClient::statusText() const
+const char *FairlockClient::statusText() const
 {
   return fairlock_status_text(status_);
 }
@@ -267,7 +267,7 @@ int FairlockClient::error()
   return begun_ ? fairlock_last_error(&client_) : FAIRLOCK_INVALID;
 }
 
-FairlockText FairlockClient::errorText()
+const char *FairlockClient::errorText()
 {
   return fairlock_status_text(error());
 }
@@ -457,7 +457,7 @@ int FairlockHandle::status()
   return status_;
 }
 
-FairlockText FairlockHandle::statusText()
+const char *FairlockHandle::statusText()
 {
   return fairlock_status_text(status_);
 }

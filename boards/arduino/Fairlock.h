@@ -39,6 +39,9 @@
  * Memory. All of it is in the objects, which have to stay where they are, as globals do; the strings
  * that you pass are not copied. Nothing is allocated.
  *
+ * Words. statusText() and errorText() return words for Serial.println(); on an AVR, where they come
+ * from flash, until the next such call.
+ *
  * Tasks. All objects belong to one task, that of loop(). Call nothing here from an interrupt, from a
  * timer, or from a second task of an RTOS.
  */
@@ -63,9 +66,6 @@
 #endif
 
 class FairlockHandle;
-
-/* A text in constant memory, for Print: Serial.println(door.statusText()). */
-typedef const char *FairlockText;
 
 /* A function of the sketch that is called for a lock: see FairlockHandle. */
 typedef void (*FairlockCallback)(FairlockHandle &lock);
@@ -125,11 +125,11 @@ public:
 
   /* The result of the last begin() or connect(), an enum fairlock_status; and in words. */
   int status() const;
-  FairlockText statusText() const;
+  const char *statusText() const;
 
   /* Why the server gives no useful answers at present; FAIRLOCK_OK: it does; and in words. */
   int error();
-  FairlockText errorText();
+  const char *errorText();
 
   /*
    * What begin() uses, see fairlock.h: lease_ms, user, password, client_id, waiter_ms and so on. Fill
@@ -234,7 +234,7 @@ public:
 
   /* The result of the last of these calls, an enum fairlock_status; and in words. */
   int status();
-  FairlockText statusText();
+  const char *statusText();
 
   /* A lease that is not renewed, in ms, for the next acquire; 0: config.lease_ms, renewed. */
   void fixedLease(uint32_t lease_ms);
