@@ -68,6 +68,7 @@ void check_claim(struct party *party)
   int64_t timeout = party->place.timeout_ms;
   party->handover.claims = party->held.count == 0;
   party->handover.by_claim = party->handover.claims;
+  party->handover.at = world->now;
   if (!party->handover.claims || !world_ordered(world)) return;
   int64_t now = world_server_ms(world);
   int64_t claim = party->held.expires - now;
@@ -97,5 +98,7 @@ void check_confirmed(void *object, uint32_t stamp)
   if (party->handle.flags & RENEWS) return;
   if (!world_ordered(world) || !progress_goes_through(party, party->lease.from)) return;
   if (place_lost(party)) return;
+  /* its leave may have been refused for good, and a later acquire has found what it was handed */
+  if (world->barred_at >= party->handover.at) return;
   world_fail(world, "%s holds %s, and has not confirmed it", party->id, lock->text[0]);
 }

@@ -4,6 +4,8 @@
  */
 #include "world.h"
 
+#include "internal.h"
+
 #define DAY_MS       ((int64_t)86400000)
 #define FORTNIGHT_MS (14 * DAY_MS)
 
@@ -29,6 +31,17 @@ void check_gone_holds(const struct party *party)
 }
 
 /*
+ * By how much the waiter timeout may have become shorter since the place was heard: the engine follows
+ * the round trips that it measures, and waited for the timeout of its last leave.
+ */
+static int64_t waits_less(const struct party *party)
+{
+  uint32_t shortest = party->device->config.waiter_ms;
+  int64_t less = party->place.timeout_ms - (shortest != 0 ? shortest : WAITER_MS);
+  return less > 0 ? less : 0;
+}
+
+/*
  * A handle may be taken out when it has no place in the queue: the server has said so, or the place
  * has expired.
  */
@@ -38,7 +51,7 @@ void check_taken_out(const struct party *party)
   const struct lock *lock = party->lock;
   if (!world_ordered(world) || world->refused_at >= party->progress.started) return;
   if (party->place.revived || party->place.astray) return;
-  if (party->place.queued && party_alive(party))
+  if (party->place.queued && party->place.alive_until - waits_less(party) > world_server_ms(world))
     world_fail(world, "%s is taken out, and waits for %s", party->id, lock->text[0]);
 }
 
@@ -80,7 +93,8 @@ static void check_orphan(void *object, uint32_t stamp)
   /* what is in doubt lives for longer when the engine has not heard the server's time for hours */
   int64_t since = world->now - time_to_give_back(device) - device->engine.in_doubt_ms * MS;
   if (could_not_give_back(party, since)) return;
-  if (world->barred_at >= party->lease.from) return; /* a release that was refused is not repeated */
+  if (world->barred_at >= party->lease.from)
+    return; /* a release that was refused is not repeated */
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
   if (hold_end(hash, party, world->jump) <= world->now) return;
   world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);

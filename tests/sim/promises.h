@@ -212,6 +212,7 @@ void check_heartbeat(const struct party *party, const struct link *link);
 struct handover {
   bool claims;   /* it was handed the lock, and has not confirmed it */
   bool by_claim; /* its last hold began so */
+  int64_t at;    /* when it was handed the lock last */
 };
 
 void check_told(struct party *party, const struct party *by);
