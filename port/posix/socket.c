@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef MSG_DONTWAIT
@@ -74,8 +75,8 @@ _Static_assert(sizeof(atomic_uchar) == sizeof(unsigned char) && sizeof(atomic_in
 
 /*
  * Values of send_blocked: the last send() would have blocked, poll() has found room since, and a stack
- * that lacks memory, such as NuttX, has then taken nothing all the same. Room is not waited for then:
- * the client would offer the same again and again without a pause.
+ * that lacks memory has then taken nothing all the same, as NuttX, or has said so. Room is not waited
+ * for then: the client would offer the same again and again without a pause.
  */
 enum { TAKEN, BLOCKED, FOUND_ROOM, STARVED };
 
@@ -492,12 +493,12 @@ static int send_now(struct port_posix *posix, const void *data, size_t size)
   ssize_t sent =
       send(posix->socket, data, size < INT_MAX ? size : INT_MAX, MSG_DONTWAIT | MSG_NOSIGNAL);
   int error = sent < 0 ? errno : 0;
-  bool blocked = may_retry(error);
   unsigned char how = TAKEN;
-  if (blocked) how = atomic_load(send_blocked(posix)) < FOUND_ROOM ? BLOCKED : STARVED;
+  if (may_retry(error)) how = atomic_load(send_blocked(posix)) < FOUND_ROOM ? BLOCKED : STARVED;
+  if (error == ENOBUFS || error == ENOMEM) how = STARVED;
   atomic_store(send_blocked(posix), how);
   if (sent > 0) return (int)sent;
-  return blocked ? PORT_WOULD_BLOCK : broken(posix, error);
+  return how != TAKEN ? PORT_WOULD_BLOCK : broken(posix, error);
 }
 
 static int receive(struct port_posix *posix, void *data, size_t size, int flags)
@@ -536,13 +537,26 @@ static bool kernel_waits(struct port_posix *posix, uint32_t timeout_ms)
   return limit_receive(posix, timeout_ms);
 }
 
+/*
+ * Sleeps when poll() has failed, as it may for want of memory: the client would call again without a
+ * pause. Not by poll(), which would fail again.
+ */
+static void rest(uint32_t timeout_ms)
+{
+  struct timespec pause = {0};
+  pause.tv_nsec = (long)shorter(timeout_ms, LOOK_MS) * 1000000L;
+  (void)nanosleep(&pause, NULL);
+}
+
 static int poll_receive(struct port_posix *posix, void *data, size_t size, uint32_t timeout_ms)
 {
   struct pollfd wanted = {.fd = posix->socket, .events = POLLIN};
   unsigned char how = atomic_load(send_blocked(posix));
   if (how == BLOCKED) wanted.events |= POLLOUT;
   if (how == STARVED) timeout_ms = shorter(timeout_ms, LOOK_MS);
-  if (poll(&wanted, 1, (int)timeout_ms) <= 0) return PORT_WOULD_BLOCK;
+  int ready = poll(&wanted, 1, (int)timeout_ms);
+  if (ready == 0 || (ready < 0 && errno == EINTR)) return PORT_WOULD_BLOCK;
+  if (ready < 0) rest(timeout_ms);
   if (wanted.revents & POLLOUT) atomic_store(send_blocked(posix), FOUND_ROOM);
   if (wanted.revents == POLLOUT) return PORT_WOULD_BLOCK;
   return receive(posix, data, size, MSG_DONTWAIT);

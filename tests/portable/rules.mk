@@ -107,13 +107,15 @@ systems: $(SYSTEMS_TEST) ## compile for macOS, BSDs, Windows and Linux on other 
 
 # What stacks of devices do and a host's does not, on each transport over sockets.
 STACKS := $(BUILD)/tests/portable/stacks
-STACKS_TESTS := $(STACKS)/sockets $(STACKS)/zephyr
+STACKS_TESTS := $(STACKS)/sockets $(STACKS)/zephyr $(STACKS)/posix
 SUITES += $(STACKS_TESTS)
 
 $(STACKS)/sockets: port/sockets/sockets.c
 $(STACKS)/sockets: STACK := -Itests/server/sockets -Iport/sockets -DRESETS=1
 $(STACKS)/zephyr: port/zephyr/sockets.c tests/portable/zephyr/stand_in.c
 $(STACKS)/zephyr: STACK = $(ZEPHYR_FLAGS)
+$(STACKS)/posix: port/posix/socket.c
+$(STACKS)/posix: STACK := -D__NuttX__ -DRESETS=1 -DOF_POSIX=1
 $(STACKS_TESTS): tests/portable/stacks/stacks.c $(FRAME) $(SUPPORT) $(BUILD)/liblock.a $(wildcard port/*.h port/*/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(STACK) $(TEST_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(filter %.a,$^) $(LDLIBS)
