@@ -246,3 +246,14 @@ $(CMAKE_TEST): | all $(BUILD)/redis-server
 .PHONY: cmake-tests
 cmake-tests: $(CMAKE_TEST) ## build the library by CMake, for this machine and Cortex-M3
 	@sh tests/tools/run.sh $<
+
+# The library as an application of NuttX's.
+NUTTX_TEST := tests/portable/test_nuttx.sh
+SUITES += $(NUTTX_TEST)
+$(call needs,$(NUTTX_TEST),cmake kconfig-frontends-nox $(BUILD)/redis-server)
+$(call needs,nuttx-tests,$(NUTTX_TEST))
+$(NUTTX_TEST): | all $(BUILD)/conformance-peer $(BUILD)/redis-server
+
+.PHONY: nuttx-tests
+nuttx-tests: $(NUTTX_TEST) ## build boards/nuttx as NuttX's apps would, with stand-ins for them, and run its example
+	@sh tests/tools/run.sh $<
