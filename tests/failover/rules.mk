@@ -13,7 +13,7 @@ $(BUILD)/tests/failover/test_cluster: | $(BUILD)/examples/slots
 $(BUILD)/tests/failover/test_url.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/examples"' -DTLS_EXAMPLES='"$(BUILD)/tls/examples"' \
   -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
 $(BUILD)/tests/failover/test_url: | $(BUILD)/examples/epoll $(BUILD)/tls/examples/epoll_tls $(BUILD)/tls/certificates/made
-$(call needs,$(BUILD)/tests/failover/test_url,openssl-library $(BUILD)/tls/certificates/made)
+$(call needs,failover $(BUILD)/tests/failover/test_url,openssl-library $(BUILD)/tls/certificates/made)
 
 $(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/chaos/history.o \
   $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server

@@ -32,7 +32,8 @@ $(BUILD)/replay/corpus/%: tests/fuzz/corpus/%.tar.gz
 
 $(BUILD)/replay/fuzz_engine $(BUILD)/replay/fuzz_client: \
   $(BUILD)/replay/tests/fuzz/witness.o $(BUILD)/replay/tests/fuzz/hostile.o
-$(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/%.o,$(addprefix boards/fairlock/,url options text) \
+$(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/fairlock/%.o,options text)
+$(addprefix $(BUILD)/replay/fuzz_,command url): $(patsubst %,$(BUILD)/replay/%.o,boards/fairlock/url \
   $(addprefix port/posix/,url socket resolve process clock))
 $(BUILD)/replay/fuzz_openssl $(BUILD)/replay/fuzz_mbedtls: $(BUILD)/replay/tests/fuzz/tls.o
 $(BUILD)/replay/fuzz_openssl: $(BUILD)/replay/port/openssl/openssl.o

@@ -1,6 +1,6 @@
 /*
  * URLs of servers: what comes of each, and why others are refused. Nothing is connected. Any bytes are
- * for fuzz_command.
+ * for fuzz_url.
  */
 #include <stdio.h>
 #include <stdlib.h>
