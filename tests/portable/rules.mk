@@ -239,9 +239,9 @@ netx-tests: $(NETX_TESTS) ## run port/netx on a stand-in for ThreadX and NetX Du
 # The library by CMake.
 CMAKE_TEST := tests/portable/test_cmake.sh
 SUITES += $(CMAKE_TEST)
-$(call needs,$(CMAKE_TEST),cmake g++ binutils compiler/arm-none-eabi-gcc mbedtls-library openssl-library $(BUILD)/redis-server)
+$(call needs,$(CMAKE_TEST),cmake g++ binutils compiler/arm-none-eabi-gcc mbedtls-library openssl-library $(BUILD)/lwip/src $(BUILD)/redis-server)
 $(call needs,cmake-tests,$(CMAKE_TEST))
-$(CMAKE_TEST): | all $(BUILD)/redis-server
+$(CMAKE_TEST): | all $(BUILD)/lwip/src $(BUILD)/redis-server
 
 .PHONY: cmake-tests
 cmake-tests: $(CMAKE_TEST) ## build the library by CMake, for this machine and Cortex-M3

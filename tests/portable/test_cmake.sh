@@ -467,7 +467,164 @@ test_configuration_of_zephyr() {
   [ "$(sed -n 's/^CONFIG_MAIN_STACK_SIZE=//p' "$sample/prj.conf")" -ge 2048 ] || fail "main() has too small a stack"
 }
 
+# stand_in_of_the_sdk FOLDER: as little of pico_time and pico_cyw43_arch as the target and its example
+# use, and of lwIP's arch/cc.h. Time passes in waits alone; what is called is noted.
+stand_in_of_the_sdk() {
+  mkdir -p "$1/pico" "$1/arch"
+  cat >"$1/pico/time.h" <<'END_OF_C'
+#include <stdbool.h>
+#include <stdint.h>
+typedef uint64_t absolute_time_t;
+uint64_t time_us_64(void);
+absolute_time_t make_timeout_time_ms(uint32_t ms);
+bool time_reached(absolute_time_t time);
+bool best_effort_wfe_or_timeout(absolute_time_t until);
+END_OF_C
+  cat >"$1/pico/cyw43_arch.h" <<'END_OF_C'
+#include "pico/time.h"
+#define CYW43_AUTH_WPA2_AES_PSK 4
+int cyw43_arch_init(void);
+void cyw43_arch_deinit(void);
+void cyw43_arch_enable_sta_mode(void);
+int cyw43_arch_wifi_connect_timeout_ms(const char *ssid, const char *password, uint32_t auth, uint32_t ms);
+void cyw43_arch_poll(void);
+void cyw43_arch_wait_for_work_until(absolute_time_t until);
+void cyw43_arch_lwip_begin(void);
+void cyw43_arch_lwip_end(void);
+END_OF_C
+  printf '#include "pico/time.h"\nbool stdio_init_all(void);\n' >"$1/pico/stdlib.h"
+  printf '#define LWIP_PLATFORM_DIAG(x)\n#define LWIP_PLATFORM_ASSERT(x)\n#define LWIP_RAND() 4\ntypedef int sys_prot_t;\n' >"$1/arch/cc.h"
+  cat >"$1/stand_in.c" <<'END_OF_C'
+#include "pico/cyw43_arch.h"
+#include "pico/stdlib.h"
+#include "stand_in.h"
+char called[64];
+uint64_t now = 5000000000000U;
+uint32_t sys_now(void);
+int sys_arch_protect(void);
+void sys_arch_unprotect(int state);
+int sys_arch_protect(void) { return 0; }
+void sys_arch_unprotect(int state) { (void)state; }
+static void note(char what) { for (int i = 0; i < 60; i++) if (called[i] == 0) { called[i] = what; return; } }
+uint32_t sys_now(void) { return (uint32_t)(now / 1000U); }
+uint64_t time_us_64(void) { return now; }
+absolute_time_t make_timeout_time_ms(uint32_t ms) { return now + ms * 1000ULL; }
+bool time_reached(absolute_time_t time) { return now >= time; }
+bool best_effort_wfe_or_timeout(absolute_time_t until) { note('e'); now = until; return true; }
+int cyw43_arch_init(void) { return 0; }
+void cyw43_arch_deinit(void) { note('d'); }
+void cyw43_arch_enable_sta_mode(void) { note('s'); }
+int cyw43_arch_wifi_connect_timeout_ms(const char *ssid, const char *password, uint32_t auth, uint32_t ms)
+{ (void)ssid; (void)password; (void)auth; (void)ms; return 0; }
+void cyw43_arch_poll(void) { note('p'); }
+void cyw43_arch_wait_for_work_until(absolute_time_t until) { note('w'); now = until; }
+void cyw43_arch_lwip_begin(void) { note('b'); }
+void cyw43_arch_lwip_end(void) { note('f'); }
+bool stdio_init_all(void) { return true; }
+END_OF_C
+  printf '#include <stdint.h>\nextern char called[64];\nextern uint64_t now;\n' >"$1/stand_in.h"
+}
+
+# targets_of_the_sdk FOLDER: a CMake project of the SDK's targets, and the example on both of them
+targets_of_the_sdk() {
+  mkdir -p "$1"
+  cat >"$1/CMakeLists.txt" <<END_OF_CMAKE
+cmake_minimum_required(VERSION 3.18...3.25)
+project(pico C)
+set(CMAKE_C_STANDARD 11)
+file(GLOB lwip $build/lwip/src/core/*.c $build/lwip/src/core/ipv4/*.c $build/lwip/src/netif/ethernet.c)
+add_library(pico_stdlib INTERFACE)
+foreach(architecture poll threadsafe_background)
+  add_library(pico_cyw43_arch_lwip_\${architecture} INTERFACE)
+  target_sources(pico_cyw43_arch_lwip_\${architecture} INTERFACE \${lwip} $dir/sdk/stand_in.c)
+  target_include_directories(pico_cyw43_arch_lwip_\${architecture} SYSTEM INTERFACE $dir/sdk $build/lwip/src/include)
+  target_compile_definitions(pico_cyw43_arch_lwip_\${architecture} INTERFACE CYW43_LWIP=1)
+endforeach()
+target_compile_definitions(pico_cyw43_arch_lwip_poll INTERFACE PICO_CYW43_ARCH_POLL=1)
+target_compile_definitions(pico_cyw43_arch_lwip_threadsafe_background INTERFACE PICO_CYW43_ARCH_THREADSAFE_BACKGROUND=1)
+add_subdirectory($module/pico-sdk fairlock)
+get_target_property(sources fairlock_pico INTERFACE_SOURCES)
+string(REPLACE ";" "\n" sources "\${sources}")
+file(WRITE $1/sources "\${sources}\n")
+foreach(architecture poll threadsafe_background)
+  add_executable(\${architecture} $2)
+  target_include_directories(\${architecture} PRIVATE $module/pico-sdk/example)
+  target_compile_definitions(\${architecture} PRIVATE WIFI_SSID="net" WIFI_PASSWORD="secret" SERVER="redis.example:6379")
+  target_compile_options(\${architecture} PRIVATE -Wall -Wextra -Werror)
+  target_link_libraries(\${architecture} PRIVATE fairlock_pico pico_stdlib pico_cyw43_arch_lwip_\${architecture})
+endforeach()
+END_OF_CMAKE
+}
+
+# Both architectures of the pico-sdk, for the processor of a Pico W, with the example and all of lwIP.
+# The SDK is a stand-in, but lwIP is not.
+test_target_of_the_pico_sdk() {
+  stand_in_of_the_sdk "$dir/sdk"
+  targets_of_the_sdk "$dir/user" "$module/pico-sdk/example/main.c"
+  sed 's/cortex-m3/cortex-m0plus/' "$module/cortex-m3.cmake" >"$dir/m0plus.cmake"
+  built_by_cmake "$dir/user" -DCMAKE_TOOLCHAIN_FILE="$dir/m0plus.cmake" -DCMAKE_BUILD_TYPE=MinSizeRel \
+    -DCMAKE_EXE_LINKER_FLAGS='-Wl,--gc-sections --specs=nosys.specs'
+  listed "$dir/user/sources" "$here"/port/lwip/*.c "$module/pico-sdk/fairlock_pico.c"
+  for architecture in poll threadsafe_background; do
+    readelf -h -A "$dir/user/build/$architecture" >"$dir/elf"
+    grep -q 'Tag_CPU_name: "Cortex-M0+"\|Tag_CPU_arch: v6S-M' "$dir/elf" || fail "for another processor: $(cat "$dir/elf")"
+    arm-none-eabi-nm "$dir/user/build/$architecture" | grep -q ' T fairlock_acquire$' || fail "without the lock: $architecture"
+  done
+  sed -i '2i set(FAIRLOCK_SCRIPTS hashes)' "$dir/user/CMakeLists.txt"
+  built_by_cmake "$dir/user" -DCMAKE_TOOLCHAIN_FILE="$dir/m0plus.cmake" -DCMAKE_EXE_LINKER_FLAGS='--specs=nosys.specs'
+  without_texts "$dir/user/sources" "$here"/port/lwip/*.c "$module/pico-sdk/fairlock_pico.c"
+}
+
+# waits_as BINARY TURN WAIT IDLE: what is called in a turn without a wait, in one with, and by port_idle()
+waits_as() {
+  expect 0 "$1"
+  printf 'turn: %s\nwait: %s\nidle: %s\n' "$2" "$3" "$4" | diff - "$dir/out" >"$dir/different" || fail "$(cat "$dir/different")"
+}
+
+# A wait comes before the poll, as what the poll has brought is looked at after it. The clock goes on
+# beyond 32 bits of microseconds, and of milliseconds.
+test_waits_of_the_pico_sdk() {
+  stand_in_of_the_sdk "$dir/sdk"
+  cat >"$dir/waits.c" <<'END_OF_C'
+#include "fairlock_pico.h"
+#include "stand_in.h"
+#include <stdio.h>
+#include <string.h>
+static void show(const char *what, uint64_t from, uint64_t us)
+{
+  printf("%s: %s%s\n", what, called, now - from == us ? "" : " for another time");
+  memset(called, 0, sizeof called);
+}
+int main(void)
+{
+  uint64_t from = now;
+  if (port_clock_ms() != (uint32_t)5000000000ULL) return 1;
+  fairlock_pico_hooks.lock();
+  fairlock_pico_hooks.turn(0);
+  fairlock_pico_hooks.unlock();
+  show("turn", from, 0);
+  fairlock_pico_hooks.turn(100);
+  show("wait", from, 100000);
+  port_idle(7);
+  show("idle", from, 107000);
+  return port_clock_ms() == (uint32_t)5000000107ULL ? 0 : 1;
+}
+END_OF_C
+  targets_of_the_sdk "$dir/user" "$dir/waits.c"
+  built_by_cmake "$dir/user"
+  waits_as "$dir/user/build/poll" bpf wp wp
+  waits_as "$dir/user/build/threadsafe_background" bf e e
+}
+
+# Without Wi-Fi there are no such targets of the SDK, and that is said.
+test_pico_sdk_without_wifi() {
+  mkdir "$dir/user"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(pico C)' "add_subdirectory($module/pico-sdk fairlock)" >"$dir/user/CMakeLists.txt"
+  expect 1 cmake -S "$dir/user" -B "$dir/user/build"
+  grep -q 'needs Wi-Fi' "$dir/err" || fail "not said: $(cat "$dir/err")"
+}
+
 [ $# -eq 0 ] || run_tests "$@"
 run_tests part_of_a_build without_texts in_a_shared_object fetched installed installed_to_other_folders installed_versions openssl cortex_m3 own_threads \
   component_of_esp_idf module_of_zephyr sample_of_zephyr page_of_zephyr page_of_zephyr_in_cxx \
-  configuration_of_zephyr
+  configuration_of_zephyr target_of_the_pico_sdk waits_of_the_pico_sdk pico_sdk_without_wifi
