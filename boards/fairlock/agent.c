@@ -369,7 +369,7 @@ static void look_waiting(struct hold *hold)
   if (left <= needed_ms(hold->options)) return;
   struct agent_message message = {.news = AGENT_ACQUIRED,
                                   .token = fairlock_token(&hold->lock.handle)};
-  fairlock_id(&hold->lock.handle, message.owner);
+  fairlock_id(&hold->lock.handle, message.holder);
   hold->phase = HOLDING;
   hold->acquired_at = now;
   note_deadline(hold, now, left);
@@ -524,7 +524,7 @@ static void obey(struct hold *hold)
 /* Locks that we would wait for for ever */
 
 struct search {
-  const char *owners;
+  const char *holders;
   bool found;
 };
 
@@ -545,7 +545,7 @@ static void search_holder(const struct fairlock_report *report, void *context)
   if (report->place != 0) return;
   if (report->holder == 0) search->found = false; /* it begins again after a break */
   search->found |= report->id != NULL && report->id_size > 0 &&
-                   is_listed(search->owners, report->id, report->id_size);
+                   is_listed(search->holders, report->id, report->id_size);
 }
 
 /*
@@ -558,8 +558,8 @@ static void search_holder(const struct fairlock_report *report, void *context)
 static bool is_nested(struct hold *hold)
 {
   const struct agent_options *options = hold->options;
-  struct search search = {.owners = options->owners};
-  if (options->owners == NULL || options->wait_ms == 0) return false;
+  struct search search = {.holders = options->holders};
+  if (options->holders == NULL || options->wait_ms == 0) return false;
   int status = fairlock_inspect(&hold->session->client, options->name, strlen(options->name),
                                 search_holder, &search);
   return status == FAIRLOCK_OK && search.found;
@@ -817,7 +817,7 @@ struct agent_message agent_news(struct agent *agent)
     message.news = AGENT_GONE;
   }
   message.error[sizeof message.error - 1] = 0;
-  message.owner[sizeof message.owner - 1] = 0;
+  message.holder[sizeof message.holder - 1] = 0;
   return message;
 }
 

@@ -19,8 +19,8 @@ enum on_lost { ON_LOST_TERM, ON_LOST_KILL, ON_LOST_IGNORE };
 
 struct agent_options {
   const char *name;
-  const char *owners; /* ids of holds under which we run, separated by spaces; NULL: none */
-  uint32_t wait_ms;   /* 0: do not wait                                            */
+  const char *holders; /* ids of holds under which we run, separated by spaces; NULL: none */
+  uint32_t wait_ms;    /* 0: do not wait                                            */
   uint32_t lease_ms;
   uint32_t kill_after_ms;
 
@@ -47,8 +47,8 @@ struct agent_options {
 enum agent_news {
   AGENT_CONNECTED = 1, /* a server serves us; the agent waits for agent_acquire()          */
   AGENT_RETRYING,      /* no server serves us so far: status, error. The agent tries again  */
-  AGENT_ACQUIRED,      /* the lock is held: token, owner                                     */
-  /* the lock cannot be acquired, because one of `owners` holds it. The agent has ended */
+  AGENT_ACQUIRED,      /* the lock is held: token, holder                                    */
+  /* the lock cannot be acquired, because one of `holders` holds it. The agent has ended */
   AGENT_NESTED,
   AGENT_FAILED, /* the lock was not acquired: status, error. The agent has ended */
   /*
@@ -70,7 +70,7 @@ struct agent_message {
   int32_t news;
   int32_t status;
   uint64_t token;
-  char owner[FAIRLOCK_HOLDER_ID_SIZE];
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
   char error[FAIRLOCK_ERROR_SIZE];
   char address[ADDRESS_SIZE]; /* of the server that status is about; "": that of the URL */
 };

@@ -23,7 +23,7 @@
 /* What is written to the gate when the process may go on. */
 struct hold_words {
   uint64_t token;
-  char owner[FAIRLOCK_HOLDER_ID_SIZE];
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
 };
 
 static void wait_at(int gate, struct hold_words *words)
@@ -39,16 +39,17 @@ static bool put_into_environment(const char *name, const struct hold_words *word
 {
   char token[24];
   snprintf(token, sizeof token, "%llu", (unsigned long long)words->token);
-  const char *outer = getenv("FAIRLOCK_OWNERS");
+  const char *outer = getenv("FAIRLOCK_HOLDERS");
   if (outer == NULL) outer = "";
-  size_t size = strlen(outer) + 1 + strlen(words->owner) + 1;
-  char *owners = malloc(size);
-  if (owners == NULL) return false;
-  snprintf(owners, size, "%s%s%s", outer, *outer != 0 ? " " : "", words->owner);
-  bool done = setenv("FAIRLOCK_OWNERS", owners, 1) == 0;
-  free(owners);
+  size_t size = strlen(outer) + 1 + strlen(words->holder) + 1;
+  char *holders = malloc(size);
+  if (holders == NULL) return false;
+  snprintf(holders, size, "%s%s%s", outer, *outer != 0 ? " " : "", words->holder);
+  bool done = setenv("FAIRLOCK_HOLDERS", holders, 1) == 0;
+  free(holders);
   return done && setenv("FAIRLOCK_NAME", name, 1) == 0 &&
-         setenv("FAIRLOCK_OWNER", words->owner, 1) == 0 && setenv("FAIRLOCK_TOKEN", token, 1) == 0;
+         setenv("FAIRLOCK_HOLDER", words->holder, 1) == 0 &&
+         setenv("FAIRLOCK_TOKEN", token, 1) == 0;
 }
 
 static void exec_child(const struct child *child, pid_t parent)
@@ -91,10 +92,10 @@ pid_t child_start(const struct child *child, const int *others, int count)
   return pid;
 }
 
-void child_go(struct child *child, const char *owner, uint64_t token)
+void child_go(struct child *child, const char *holder, uint64_t token)
 {
   struct hold_words words = {.token = token};
-  snprintf(words.owner, sizeof words.owner, "%s", owner);
+  snprintf(words.holder, sizeof words.holder, "%s", holder);
   ssize_t written = write(child->gate[1], &words, sizeof words);
   (void)written; /* the pipe has room; if the child is gone, the guard says so */
   (void)close(child->gate[1]);

@@ -23,6 +23,6 @@ int child_prepare(struct child *child, char *const *arguments, const char *name)
 pid_t child_start(const struct child *child, const int *others, int count);
 
 /* To be called in `fairlock run` when the lock is held: lets the process execute the command. */
-void child_go(struct child *child, const char *owner, uint64_t token);
+void child_go(struct child *child, const char *holder, uint64_t token);
 
 #endif

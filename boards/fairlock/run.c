@@ -113,7 +113,7 @@ static const char *const help[] = {
     "  --verbose            say what happens to the connection and to the lock, and when\n",
     common_help,
     "\n"
-    "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_OWNER and FAIRLOCK_TOKEN, the\n"
+    "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_HOLDER and FAIRLOCK_TOKEN, the\n"
     "fencing token: pass it to what the lock protects, which should refuse older ones.\n"
     "FAIRLOCK_PASSWORD, FAIRLOCK_SENTINEL_PASSWORD, and a password in FAIRLOCK_URL, are not\n"
     "passed on to it.\n"
@@ -338,7 +338,7 @@ static int parse(struct run *run, int argc, char **argv)
   int option;
   run->lock.wait_ms = FAIRLOCK_FOREVER;
   run->lock.lease_ms = LEASE_MS;
-  run->lock.owners = getenv("FAIRLOCK_OWNERS");
+  run->lock.holders = getenv("FAIRLOCK_HOLDERS");
   run->lock.on_ask = SIGTERM;
   run->conflict_status = EXIT_CONFLICT;
   run->lost_status = EXIT_LOST;
@@ -620,7 +620,7 @@ static bool wait_for_lock(struct run *run, int *status, struct agent_message *ac
       break;
     case AGENT_ACQUIRED:
       if (run->lock.verbose)
-        complain("%s is acquired by %s, token %llu", run->shown, event.agent.owner,
+        complain("%s is acquired by %s, token %llu", run->shown, event.agent.holder,
                  (unsigned long long)event.agent.token);
       run->acquired_at = port_clock_ms();
       *acquired = event.agent;
@@ -640,7 +640,7 @@ static void start(struct run *run, const struct agent_message *acquired)
   terminal_open(&run->terminal);
   if (terminal_talks(&run->terminal))
     terminal_lend(&run->terminal, guard_command(&run->agent.guard));
-  child_go(&run->child, acquired->owner, acquired->token);
+  child_go(&run->child, acquired->holder, acquired->token);
   metrics_acquired(&run->lock.metrics);
 }
 

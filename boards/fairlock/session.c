@@ -222,7 +222,7 @@ static const char *from_environment(const char *name)
 /* True if we run under a `fairlock run`, which has taken the password, and have none. */
 static bool lacks_password(const struct session *session)
 {
-  return session->config.password == NULL && from_environment("FAIRLOCK_OWNER") != NULL;
+  return session->config.password == NULL && from_environment("FAIRLOCK_HOLDER") != NULL;
 }
 
 static int check_length(const char *password)

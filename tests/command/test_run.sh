@@ -216,13 +216,13 @@ test_ends_by_signal() {
 }
 
 test_environment() {
-  expect 0 "$fairlock" run 'a b' -- sh -c 'echo "$FAIRLOCK_NAME,$FAIRLOCK_OWNER,$FAIRLOCK_TOKEN"; redis-cli -p '"$port"' hgetall "a b"'
+  expect 0 "$fairlock" run 'a b' -- sh -c 'echo "$FAIRLOCK_NAME,$FAIRLOCK_HOLDER,$FAIRLOCK_TOKEN"; redis-cli -p '"$port"' hgetall "a b"'
   first=$(sed 1q "$dir/out")
   owner=$(echo "$first" | cut -d , -f 2)
   [ "$(echo "$first" | cut -d , -f 1)" = 'a b' ] || fail "name: $first"
   [ "$(sed -n 2p "$dir/out")" = "$owner" ] || fail "the owner is not the holder: $(cat "$dir/out")"
   # who it is can be read
-  FAIRLOCK_OWNER='' "$fairlock" run 'a b' -- sh -c 'echo $FAIRLOCK_OWNER' >"$dir/out" &
+  FAIRLOCK_HOLDER='' "$fairlock" run 'a b' -- sh -c 'echo $FAIRLOCK_HOLDER' >"$dir/out" &
   parent=$!
   ends 0 $parent
   read -r owner <"$dir/out"

@@ -240,7 +240,7 @@ test_unreachable_in_time() {
   for at in $port $other; do
     (
       start=$(now_ms)
-      FAIRLOCK_OWNERS=me:1 "$fairlock" run -w 6 --url redis://127.0.0.1:$at a true 2>"$dir/err.$at"
+      FAIRLOCK_HOLDERS=me:1 "$fairlock" run -w 6 --url redis://127.0.0.1:$at a true 2>"$dir/err.$at"
       echo $? $(($(now_ms) - start)) >"$dir/took.$at"
     ) &
     eval "at_$at=\$!"

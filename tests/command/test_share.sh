@@ -38,7 +38,7 @@ share() {
   file=$dir/$1
   shift
   rm -f "$file"
-  run "$@" a -- sh -c 'echo $FAIRLOCK_TOKEN $FAIRLOCK_OWNER >"$0.new"; mv "$0.new" "$0"; while :; do sleep 0.05; done' "$file" 2>"$file.err" &
+  run "$@" a -- sh -c 'echo $FAIRLOCK_TOKEN $FAIRLOCK_HOLDER >"$0.new"; mv "$0.new" "$0"; while :; do sleep 0.05; done' "$file" 2>"$file.err" &
   sharer=$!
   eventually test -e "$file"
   read -r token owner <"$file"

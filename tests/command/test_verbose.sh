@@ -24,7 +24,7 @@ counts() {
 
 test_run() {
   url=redis://127.0.0.1:$port
-  expect 7 "$fairlock" run --verbose a sh -c 'echo $FAIRLOCK_OWNER, token $FAIRLOCK_TOKEN; exit 7'
+  expect 7 "$fairlock" run --verbose a sh -c 'echo $FAIRLOCK_HOLDER, token $FAIRLOCK_TOKEN; exit 7'
   said_all "$dir/err" "$url: connected" 'a is requested' 'a is acquired by ID, token N' 'a is released'
   said "$(cat "$dir/out")"
   expect 7 "$fairlock" run a sh -c 'exit 7'

@@ -31,6 +31,18 @@ FOLDERS = ["resp", "port", "port/posix", "port/openssl", "lock"]
 
 # Macros that may change: the version, and room that the program provides when it is compiled anew.
 MAY_CHANGE = re.compile(r"_VERSION|_SIZE$|_OVERHEAD$|_SUFFIX$")
+MAY_GROW = re.compile(r"_MAX(_MS)?$|^RESP_DEPTH$")
+MAY_FALL = re.compile(r"_MIN(_MS)?$")
+
+
+def eased(name, old, new):
+    """Whether a macro is a limit that is wider now."""
+    numbers = [re.fullmatch(r"(\d+)U?", value) for value in (old, new)]
+    if None in numbers:
+        return False
+    before, after = (int(number.group(1)) for number in numbers)
+    return bool(MAY_GROW.search(name) if after > before else MAY_FALL.search(name))
+
 
 # members: (name, type) of those that are not private. size in bytes.
 Struct = collections.namedtuple("Struct", "private members size")
@@ -243,7 +255,7 @@ class Comparison:
             elif name not in old:
                 self.allowed.append(f"{kind} {name} is new")
             elif old[name] != new[name]:
-                may = kind == "macro" and MAY_CHANGE.search(name)
+                may = kind == "macro" and (MAY_CHANGE.search(name) or eased(name, old[name], new[name]))
                 (self.allowed if may else self.forbidden).append(
                     f"{kind} {name} is {new[name]}, and was {old[name]}")
 

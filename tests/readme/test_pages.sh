@@ -170,7 +170,7 @@ script_line() {
   chmod +x "$dir/itself.sh"
   expect 0 "$dir/itself.sh" a b
   printed ' of nightly, a b'
-  expect 1 fairlock run nightly -- env -u FAIRLOCK_NAME -u FAIRLOCK_OWNERS "$dir/itself.sh"
+  expect 1 fairlock run nightly -- env -u FAIRLOCK_NAME -u FAIRLOCK_HOLDERS "$dir/itself.sh"
 }
 
 # A line that makes C of a certificate, beside one.
