@@ -145,30 +145,37 @@ FairlockClient::~FairlockClient()
 bool FairlockClient::begin(Client &net, const char *host, uint16_t port)
 {
   if (begun_) return false;
-  net_ = &net;
   host_ = host;
-  return begin(port);
+  return beginOver(net, port);
 }
 
 bool FairlockClient::begin(Client &net, IPAddress at, uint16_t port)
 {
   if (begun_) return false;
-  net_ = &net;
   host_ = nullptr;
   address_ = at;
-  return begin(port);
+  return beginOver(net, port);
 }
 
-bool FairlockClient::begin(uint16_t port)
+bool FairlockClient::beginOver(Client &net, uint16_t port)
 {
+  struct port_transport transport = {};
+  transport.connect = transportConnect;
+  transport.send = transportSend;
+  transport.recv = transportReceive;
+  transport.close = transportClose;
+  transport.context = this;
+  net_ = &net;
   port_ = port;
   tells_room_ = false;
+  return begin(transport);
+}
+
+bool FairlockClient::begin(const struct port_transport &transport)
+{
+  if (begun_) return false;
+  transport_ = transport;
   shares_ = false;
-  transport_.connect = transportConnect;
-  transport_.send = transportSend;
-  transport_.recv = transportReceive;
-  transport_.close = transportClose;
-  transport_.context = this;
   config.receive_buffer = received_;
   config.receive_size = sizeof received_;
   config.send_buffer = sent_;

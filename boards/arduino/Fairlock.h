@@ -72,8 +72,9 @@ typedef void (*FairlockCallback)(FairlockHandle &lock);
 
 /*
  * Adds time to the library's clock, which is millis(): for a board whose millis() stands still while
- * it sleeps, in ms, after each sleep. Rather say too much than too little: with too little, a sketch
- * that holds a lock while it sleeps believes in it for too long.
+ * it sleeps, or loses time while interrupts are off (on an AVR after 1 ms: see README.md), in ms, after
+ * each time. Rather say too much than too little: with too little, a sketch that holds a lock meanwhile
+ * believes in it for too long.
  */
 void fairlockSlept(uint32_t ms);
 
@@ -96,6 +97,9 @@ public:
    */
   bool begin(Client &net, const char *host, uint16_t port = 6379);
   bool begin(Client &net, IPAddress at, uint16_t port = 6379);
+
+  /* The same with a transport that is no Client, as port.h has it: see FairlockSerial.h. It is copied. */
+  bool begin(const struct port_transport &transport);
 
   /*
    * Closes the connection. The locks can be used again after the next begin(). What is still held
@@ -147,7 +151,7 @@ private:
   friend class FairlockHandle;
   friend class FairlockShared;
 
-  bool begin(uint16_t port);
+  bool beginOver(Client &net, uint16_t port);
   bool enter();
   int leave(int status);
   bool mayBlock() const;

@@ -15,7 +15,7 @@ package=$folder/Fairlock
 rm -rf "$package" "$folder"/Fairlock-*.zip
 mkdir -p "$package/src/fairlock"
 cp "$@" "$package/src/fairlock/"
-cp "$here/Fairlock.h" "$here/Fairlock.cpp" "$package/src/"
+cp "$here"/*.h "$here"/*.cpp "$package/src/"
 cp -R "$here/examples" "$here/keywords.txt" LICENSE "$package/"
 for file in README.md library.properties library.json; do
   sed "s/@VERSION@/$version/" "$here/$file" >"$package/$file"

@@ -1,7 +1,7 @@
 # The library as Arduino's IDE and PlatformIO take it: build/arduino/Fairlock, and a zip of it.
 ARDUINO := $(BUILD)/arduino
 ARDUINO_ZIP := $(ARDUINO)/Fairlock-$(VERSION).zip
-ARDUINO_CORE := $(CORE) $(wildcard resp/*.h lock/*.h) port/port.h port/port_flash.h port/single/port_types.h
+ARDUINO_CORE := $(CORE) $(wildcard resp/*.h lock/*.h) port/port.h port/port_flash.h port/single/port_types.h port/uart/port_uart.h port/uart/uart.c
 ARDUINO_OWN := $(filter-out %/rules.mk,$(wildcard boards/arduino/*.* boards/arduino/examples/*/*))
 $(call needs,arduino,$(ARDUINO_ZIP))
 $(call needs,$(ARDUINO_ZIP),zip)

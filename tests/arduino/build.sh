@@ -19,5 +19,5 @@ program() {
   name=$1 source=$2
   shift 2
   expect 0 "$@" -std=c++11 $strict -I"$core" -I"$package/src" -include Arduino.h -o "$dir/$name" -x c++ "$source" \
-    "$core/core.cpp" "$package/src/Fairlock.cpp" $board -x none "$dir"/c/*.o
+    "$core/core.cpp" "$package"/src/*.cpp $board -x none "$dir"/c/*.o
 }

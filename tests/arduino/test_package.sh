@@ -43,7 +43,7 @@ test_folder() {
   [ "$(property name)" = "$(basename "$package")" ] || fail "the folder is not called as the library"
   [ "$(ls "$package" | tr '\n' ' ')" = "LICENSE README.md examples keywords.txt library.json library.properties src " ] ||
     fail "$(ls "$package")"
-  [ "$(ls "$package/src" | tr '\n' ' ')" = "Fairlock.cpp Fairlock.h fairlock " ] || fail "$(ls "$package/src")"
+  [ "$(ls "$package/src" | tr '\n' ' ')" = "Fairlock.cpp Fairlock.h FairlockSerial.cpp FairlockSerial.h fairlock " ] || fail "$(ls "$package/src")"
   [ -z "$(find "$package" ! -type f ! -type d -o -type f -perm /111 -o -name '.*')" ] || fail "a link, a program, or hidden"
   [ -z "$(cd "$package" && find . | tr '[:upper:]' '[:lower:]' | sort | uniq -d)" ] || fail "names that differ by case"
   [ -z "$(find "$package/src/fairlock" -mindepth 1 -type d)" ] || fail "not flat"
@@ -51,7 +51,8 @@ test_folder() {
     [ -f "$sketch/$(basename "$sketch").ino" ] && [ "$(ls "$sketch" | wc -l)" = 1 ] || fail "$sketch"
   done
   ! grep -rnE '# *include *["<](arduino|ARDUINO)\.h' "$package/src" || fail "Arduino.h is written so"
-  for file in resp/*.[ch] lock/*.[ch] port/port.h port/single/port_types.h; do
+  for file in resp/*.[ch] lock/*.[ch] port/*.h port/single/*.h port/uart/*uart.[ch]; do
+    [ "$file" != port/template_types.h ] || continue
     cmp "$file" "$package/src/fairlock/$(basename "$file")" || fail "$file is changed"
   done
 }
@@ -61,7 +62,7 @@ test_keywords() {
   tab=$(printf '\t')
   ! grep -vE -e "^#" -e "^[A-Za-z_]+$tab(KEYWORD1|KEYWORD2|LITERAL1)\$" "$package/keywords.txt" || fail "no keyword"
   sed '/^#/d' "$package/keywords.txt" | cut -f 1 | while read -r word; do
-    grep -qrw -e "$word" "$package/src/Fairlock.h" "$package/src/fairlock/fairlock.h" || fail "$word is nowhere"
+    grep -qrw -e "$word" "$package"/src/*.h "$package/src/fairlock/fairlock.h" || fail "$word is nowhere"
   done || exit 1
   sed '/^private:/,/^};/d; /^protected:/,/^};/d; s://.*::' "$package/src/Fairlock.h" | grep -oE '^(  )?[a-z].* [*&]?[a-z][A-Za-z]*\(' |
     grep -v -e '^  *[*/]' -e operator | sed 's/.*[ *&]\([A-Za-z]*\)($/\1/' | sort -u >"$dir/functions"
@@ -93,7 +94,7 @@ END
 # A second zip, made elsewhere, at another time, in another time zone, has the same bytes.
 test_same_bytes_twice() {
   files=$(cd "$package/src/fairlock" && ls)
-  sources=$(for file in $files; do ls resp/$file lock/$file port/$file port/single/$file 2>/dev/null | head -n 1; done)
+  sources=$(for file in $files; do ls resp/$file lock/$file port/$file port/single/$file port/uart/$file 2>/dev/null | head -n 1; done)
   mkdir "$dir/other"
   (umask 077 && TZ=Asia/Tokyo sh boards/arduino/package.sh "$dir/other" "$version" $sources) || fail "package.sh"
   cmp "$build/arduino/Fairlock-$version.zip" "$dir/other/Fairlock-$version.zip" || fail "other bytes"
@@ -120,7 +121,9 @@ test_beside_others() {
   echo '#include <fairlock/fairlock.h>
 #include <Fairlock.h>' >"$dir/sketch/sketch.cpp"
   expect 0 g++ -std=c++11 $strict -I"$dir/sketch" -I"$core" -I"$package/src" -c -o "$dir/sketch.o" "$dir/sketch/sketch.cpp"
-  expect 0 g++ -std=c++11 $strict -I"$dir/sketch" -I"$core" -I"$package/src" -c -o "$dir/sketch.o" "$package/src/Fairlock.cpp"
+  for file in "$package"/src/*.cpp; do
+    expect 0 g++ -std=c++11 $strict -I"$dir/sketch" -I"$core" -I"$package/src" -c -o "$dir/sketch.o" "$file"
+  done
 }
 
 # The words of systems for devices are macros (words.txt), behind the stand-in's own.
@@ -131,7 +134,9 @@ test_beside_macros() {
   } >"$dir/words.h"
   [ "$(wc -l <"$dir/words.h")" -gt 500 ] || fail "words.txt cannot be read"
   for compiler in g++ clang++; do
-    expect 0 $compiler -std=c++11 $strict -I"$core" -I"$package/src" -include "$dir/words.h" -c -o "$dir/object.o" "$package/src/Fairlock.cpp"
+    for file in "$package"/src/*.cpp; do
+      expect 0 $compiler -std=c++11 $strict -I"$core" -I"$package/src" -include "$dir/words.h" -c -o "$dir/object.o" "$file"
+    done
   done
 }
 

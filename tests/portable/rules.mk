@@ -40,6 +40,25 @@ avr: ## run the unit suites of codec and engine with an int of 16 bits, on a sim
 	@$(MAKE) --no-print-directory $(AVR_SUITES)
 	@sh tests/tools/run.sh $(AVR_SUITES)
 
+# The package for Arduino, on a simulated Mega 2560 with a serial line to this host.
+MEGA := $(BUILD)/arduino/mega
+MEGA_TEST := tests/portable/test_mega.sh
+SUITES += $(MEGA_TEST)
+$(call needs,compiler/arduino,compiler/avr-gcc arduino-core-avr)
+$(call needs,$(MEGA_TEST),compiler/arduino libsimavr-dev zip $(BUILD)/redis-server)
+$(call needs,mega,$(MEGA_TEST))
+$(MEGA_TEST): | all $(MEGA)/SerialLine.elf $(MEGA)/board $(BUILD)/uart-bridge $(BUILD)/redis-server
+
+$(MEGA)/SerialLine.elf: $(BUILD)/arduino/Fairlock-$(VERSION).zip tests/portable/mega.sh tests/portable/mega.ino
+	sh tests/portable/mega.sh $(BUILD)/arduino/Fairlock $(@D) $(BUILD)/arduino/Fairlock/examples/SerialLine/SerialLine.ino tests/portable/mega.ino
+
+$(MEGA)/board: tests/portable/mega.c | $(MEGA)/SerialLine.elf
+	$(CC) -std=c11 $(WARNINGS) -isystem /usr/include/simavr $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $< -lsimavr
+
+.PHONY: mega
+mega: $(MEGA_TEST) ## run the example of the Arduino package on a simulated Mega 2560, and take turns with it; print its flash and RAM
+	@sh tests/tools/run.sh $<
+
 # With one suite of those that talk to a real server, which is a program of the host's.
 BIG_ENDIAN := $(BUILD)/big-endian
 # Not with test_process, whose memory the simulator does not wipe in a forked process.

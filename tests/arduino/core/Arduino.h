@@ -201,6 +201,6 @@ using arduino::Print;
 using arduino::Printable;
 using arduino::Stream;
 
-extern HardwareSerial Serial;
+extern HardwareSerial Serial, Serial1;
 
 #endif

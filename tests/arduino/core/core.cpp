@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-HardwareSerial Serial;
+HardwareSerial Serial, Serial1;
 EthernetClass Ethernet;
 
 extern "C" unsigned long millis(void)
