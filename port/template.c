@@ -37,7 +37,8 @@ struct template_transport {
  * a handshake that waits for the server), limits the time of all these calls together, and calls
  * close() when that is reached; so you need no time-out here.
  * Switch off Nagle's algorithm (TCP_NODELAY): a request must not wait for the acknowledgement of
- * the one before.
+ * the one before. A server that is full accepts, says so, and closes, perhaps before this looks: if
+ * bytes have come, the connection was up.
  *
  * Over an API that only blocks (Arduino's Client, the driver of many a modem), connect in one call.
  * Nothing else of this client happens meanwhile, so a hold whose lease is shorter than that call is
@@ -73,8 +74,8 @@ static int template_send(void *context, const void *data, size_t size)
 /*
  * The one place where the client waits. Return as soon as there is a byte; do not try to fill the
  * buffer. If you can, sleep here rather than poll, and keep the wait within timeout_ms: leases are
- * renewed by the task that waits here. PORT_CLOSED only after the last received byte has been
- * returned.
+ * renewed by the task that waits here. In ticks, a wait is one at least: with none, the client would
+ * spin. PORT_CLOSED only after the last received byte has been returned.
  */
 static int template_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
@@ -90,7 +91,8 @@ static int template_recv(void *context, void *data, size_t size, uint32_t timeou
  * with callbacks, remove them from the connection before you free it, and empty the ring.
  *
  * The peer has to notice: FreeRTOS_closesocket() alone sends nothing, so FreeRTOS_shutdown() comes
- * before it. A stack that keeps the memory of closed connections for a while (NuttX) gives it back
+ * before it, and the socket is kept until the next connect() or close(), as the FIN goes out when
+ * the peer has acknowledged what was sent. A stack that keeps the memory of closed connections for a while (NuttX) gives it back
  * at once after a reset: set SO_LINGER to {1, 0}.
  */
 static void template_close(void *context)
