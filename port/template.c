@@ -61,7 +61,9 @@ static int template_connect(void *context, uint32_t timeout_ms)
  *
  * A stack that refuses may have taken a part of what it was given: NetX Duo's nx_tcp_socket_send()
  * does, and what has left the packet tells how much. If a stack says that it takes nothing, but
- * poll() finds room (NuttX with few buffers), wait some ms in recv(): else client and port spin.
+ * poll() finds room (NuttX with few buffers), wait some ms in recv(): else client and port spin. Do
+ * not take the last buffers of a pool that receives from it, too: without one, the acknowledgement
+ * that would free the others cannot come in.
  */
 static int template_send(void *context, const void *data, size_t size)
 {

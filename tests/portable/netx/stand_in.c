@@ -410,7 +410,7 @@ UINT nx_tcp_socket_receive(NX_TCP_SOCKET *tcp, NX_PACKET **packet, ULONG wait)
   *packet = NULL;
   if (!tcp->bound) return NX_NOT_BOUND;
   (void)pthread_mutex_lock(&stack);
-  tcp->ip->receives++;
+  (void)__atomic_add_fetch(&tcp->ip->receives, 1, __ATOMIC_RELAXED);
   UINT status = receives(tcp) || tcp->state == NX_TCP_SYN_SENT ? NX_NO_PACKET : NX_NOT_CONNECTED;
   NX_PACKET *first = tcp->head;
   if (first != NULL) {

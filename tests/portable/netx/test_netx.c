@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -290,11 +289,11 @@ static void test_no_packets(void)
   uint32_t began = port_clock_ms();
   for (int i = 0; i < 10; i++) {
     CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
-    CHECK_EQUAL(link_recv(data, sizeof data, 60000), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(link_recv(data, sizeof data, 5000), PORT_WOULD_BLOCK);
   }
   uint32_t took = port_clock_ms() - began;
   CHECK(took >= 50);
-  CHECK(took < 30000);
+  CHECK(took < 25000);
   CHECK_EQUAL(nx_ip.sends, 0);
   CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
   CHECK_EQUAL(link_recv(data, sizeof data, 0), PORT_WOULD_BLOCK);
@@ -331,32 +330,38 @@ static void test_packet_that_takes_nothing(void)
   close_link();
 }
 
-/* A task inside recv() returns when another one's send() finds no room, though nothing comes. */
-static atomic_bool waits;
-
+/* A task that waits in recv(), once, for a long time. */
 static void *wait_in_recv(void *context)
 {
   char data[8];
   int *got = context;
-  atomic_store(&waits, true);
-  *got = link_recv(data, sizeof data, 60000);
+  *got = link_recv(data, sizeof data, 30000);
   return NULL;
 }
 
+/* When it has looked, it waits, or soon will. */
+static void start_waiting(pthread_t *waiter, int *got)
+{
+  nx_ip.receives = 0;
+  CHECK_EQUAL(pthread_create(waiter, NULL, wait_in_recv, got), 0);
+  while (__atomic_load_n(&nx_ip.receives, __ATOMIC_RELAXED) == 0)
+    (void)tx_thread_sleep(1);
+  (void)tx_thread_sleep(2);
+}
+
+/* It returns when another one's send() finds no room, though nothing comes. */
 static void test_send_wakes_recv(void)
 {
   pthread_t waiter;
   int got = 0;
   open_link(1536);
   uint32_t began = port_clock_ms();
-  CHECK_EQUAL(pthread_create(&waiter, NULL, wait_in_recv, &got), 0);
-  while (!atomic_load(&waits) || nx_ip.receives == 0)
-    (void)tx_thread_sleep(1);
+  start_waiting(&waiter, &got);
   nx_ip.send_status = NX_WINDOW_OVERFLOW;
   CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
   CHECK_EQUAL(pthread_join(waiter, NULL), 0);
   CHECK_EQUAL(got, PORT_WOULD_BLOCK);
-  CHECK(port_clock_ms() - began < 30000);
+  CHECK(port_clock_ms() - began < 20000);
   nx_ip.send_status = NX_SUCCESS;
   CHECK_EQUAL(link_send("y", 1), 1);
   check_peer_got("y", 1);
@@ -364,6 +369,26 @@ static void test_send_wakes_recv(void)
 }
 
 /* ---- receiving ---- */
+
+/* What ends the wait is returned at once. */
+static void test_byte_wakes_recv(void)
+{
+  pthread_t waiter;
+  int got = 0;
+  open_link(1536);
+  uint32_t began = port_clock_ms();
+  start_waiting(&waiter, &got);
+  CHECK_EQUAL(write(peer, "ab", 2), 2);
+  CHECK_EQUAL(pthread_join(waiter, NULL), 0);
+  CHECK_EQUAL(got, 2);
+  start_waiting(&waiter, &got);
+  (void)close(peer);
+  peer = -1;
+  CHECK_EQUAL(pthread_join(waiter, NULL), 0);
+  CHECK_EQUAL(got, PORT_CLOSED);
+  CHECK(port_clock_ms() - began < 20000);
+  close_link();
+}
 
 /* Messages of several packets, each of which is handed out in pieces; one without a byte before them. */
 static void test_chains_in_pieces(void)
@@ -521,6 +546,7 @@ const struct check_test check_tests[] = {
     {"netx: packets to spare", test_packets_to_spare},
     {"netx: packet that takes nothing", test_packet_that_takes_nothing},
     {"netx: send wakes recv", test_send_wakes_recv},
+    {"netx: byte wakes recv", test_byte_wakes_recv},
     {"netx: chains in pieces", test_chains_in_pieces},
     {"netx: waits after bytes", test_waits_after_bytes},
     {"netx: no packets to receive", test_no_packets_to_receive},
