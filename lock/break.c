@@ -17,12 +17,14 @@ static void write_break(struct resp_writer *writer, const struct fairlock_reques
   fairlock_request_write_number(writer, ' ', request->expires);
   fairlock_request_write_number(writer, ' ', hold->own.mode);
   fairlock_request_write_number(writer, ' ', 0);
-  if (hold->token != 0) fairlock_request_write_number(writer, ' ', (int64_t)hold->token);
+  if (hold->token != 0 && hold->token != FAIRLOCK_ANY_TOKEN)
+    fairlock_request_write_number(writer, ' ', (int64_t)hold->token);
 }
 
 /*
  * True if the request can name this hold: the holder's id has no space, because that separates
- * words, and is not *, which stands for any holder; and the token is one that a hold can have.
+ * words, and is not *, which stands for any holder; and the token is one that a hold can have, or 0
+ * with a holder. 0 alone is what a report has of a hold without a token: it must not mean all holds.
  */
 static bool can_be_named(const struct fairlock_hold *hold)
 {
@@ -31,7 +33,8 @@ static bool can_be_named(const struct fairlock_hold *hold)
   for (; *holder != 0; holder++) {
     if (*holder == ' ' || (*holder >= '\t' && *holder <= '\r')) good = false;
   }
-  return good && hold->token <= LARGEST;
+  if (hold->token == 0) return good && hold->holder != NULL;
+  return good && (hold->token <= LARGEST || hold->token == FAIRLOCK_ANY_TOKEN);
 }
 
 static const struct fairlock_query breaking = {.script = &fairlock_break_script,

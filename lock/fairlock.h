@@ -689,16 +689,18 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 
 /*
  * Ends the hold of the lock called name, and hands the lock to the next in line. token: only a hold
- * with this fencing token, as fairlock_inspect() has reported it; 0: whoever holds, or all who share
- * it. The holder finds out at its next renewal or release, and until then believes that it holds; so
- * does a waiter whose grant is on its way. Where that matters, fence with the token.
+ * with this fencing token, as fairlock_inspect() has reported it; FAIRLOCK_ANY_TOKEN: whoever holds,
+ * or all who share it. The holder finds out at its next renewal or release, and until then believes
+ * that it holds; so does a waiter whose grant is on its way. Where that matters, fence with the token.
  *   FAIRLOCK_OK        that hold has ended
  *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now: nothing was done. Also if that
  *                      hold was ended, but the connection broke before the answer came
- *   FAIRLOCK_INVALID   token is larger than 2^53, and so none
- *   others             as for fairlock_acquire(). With token 0, if the connection breaks, the
- *                      request is sent again, and may then end the next hold, too
+ *   FAIRLOCK_INVALID   token is 0, or larger than 2^53. A hold that was reported with token 0, such
+ *                      as Redisson's, is named by its holder: fairlock_start_force_release()
+ *   others             as for fairlock_acquire(). With FAIRLOCK_ANY_TOKEN, if the connection breaks,
+ *                      the request is sent again, and may then end the next hold, too
  */
+#define FAIRLOCK_ANY_TOKEN UINT64_MAX /* of no hold: stands for each */
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size,
                            uint64_t token);
 
@@ -712,7 +714,8 @@ int fairlock_ask(struct fairlock_client *client, const void *name, size_t size, 
 
 /* Which hold is meant: one that has this token and this holder. */
 struct fairlock_hold {
-  uint64_t token;     /* its fencing token, at most 2^53; 0: any, or none */
+  uint64_t token;     /* its fencing token, at most 2^53; FAIRLOCK_ANY_TOKEN: any, or none. So is 0
+                         with a holder, as in a report; without one it is FAIRLOCK_INVALID */
   const char *holder; /* the id of its holder, as in struct fairlock_report, with a NUL; NULL: any
                          holder. An id that is empty, is *, or has white space is FAIRLOCK_INVALID:
                          no client makes it. If a holder without tokens, such as Redisson's, has

@@ -244,7 +244,7 @@ static int end_each(struct breaking *breaking)
 /* Ends whichever holds there are, because those that were seen cannot be named. */
 static int end_any(struct breaking *breaking)
 {
-  breaking->hold = (struct fairlock_hold){0};
+  breaking->hold = (struct fairlock_hold){.token = FAIRLOCK_ANY_TOKEN};
   int status = carry_out(breaking);
   if (status == FAIRLOCK_NOT_HELD) return all_gone(breaking);
   if (status != FAIRLOCK_OK) return session_complain(&breaking->session, status);

@@ -16,7 +16,7 @@ if [ -f "$here/$release/source.tar.gz" ]; then
 else
   mkdir -p "$source/port" "$source/boards"
   cp -R resp lock "$source"
-  cp -R port/port.h port/posix port/openssl "$source/port"
+  cp -R port/*.h port/posix port/openssl "$source/port"
   cp -R boards/fairlock "$source/boards"
 fi
 if [ -f "$here/$release.sed" ]; then

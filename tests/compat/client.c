@@ -127,8 +127,8 @@ static void print_waiter(const struct fairlock_report *report, void *context)
 /* Ends the hold, whoever has it. Since 1.0 it can be named by its token. */
 static int force(const char *name)
 {
-#ifdef FAIRLOCK_FORMAT
-  return fairlock_force_release(&client, name, strlen(name), 0);
+#ifdef FAIRLOCK_ANY_TOKEN
+  return fairlock_force_release(&client, name, strlen(name), FAIRLOCK_ANY_TOKEN);
 #else
   return fairlock_force_release(&client, name, strlen(name));
 #endif

@@ -345,7 +345,7 @@ static bool scene(struct contender *self, int number, bool meddle)
   if (!look_on_for(pace_ms / 2)) return false;
   if (number == 1 && meddle) {
     screen_event("meddling: the lock is forced away from %s", self->name);
-    fairlock_force_release(&observer, lock_name, strlen(lock_name), 0);
+    fairlock_force_release(&observer, lock_name, strlen(lock_name), FAIRLOCK_ANY_TOKEN);
   }
   if (number == 2 && all[2].stage == WAITING) kill_contender(&all[2], "is next in line");
   if (!look_on_for(pace_ms / 2)) return false;
@@ -386,7 +386,7 @@ static bool tell_shared_story(bool meddle)
     if (!look_on_until(was_granted, &all[i]) || !look_on_for(pace_ms)) return false;
     if (i == WRITER && meddle) {
       screen_event("meddling: the lock is forced away from %s", all[i].name);
-      fairlock_force_release(&observer, lock_name, strlen(lock_name), 0);
+      fairlock_force_release(&observer, lock_name, strlen(lock_name), FAIRLOCK_ANY_TOKEN);
       if (!look_on_until(was_granted, &all[i + 1])) return false;
     }
     if (i == KILLED) kill_contender(&all[i], "shares the lock");

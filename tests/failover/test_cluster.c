@@ -229,7 +229,8 @@ static void test_break_in_resharding(void)
   while (queue_length(node_raw(&rig.node[from]), DOOR) < 2 && now_ms() < until)
     fairlock_poll(&client.client, 10);
   CHECK(cluster_move_begin(&rig, slot, from, to));
-  CHECK_EQUAL(fairlock_force_release(&client.client, DOOR, strlen(DOOR), 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&client.client, DOOR, strlen(DOOR), FAIRLOCK_ANY_TOKEN),
+              FAIRLOCK_OK);
   CHECK(contest_holds(&contest, 1));
   CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_TIMEOUT);
   CHECK_EQUAL(raw_number(node_raw(&rig.node[from]), "CLUSTER COUNTKEYSINSLOT %d", slot), 2);

@@ -501,7 +501,7 @@ static int call(unsigned what, unsigned which)
     return fairlock_release(handle);
   case 4:
     return fairlock_force_release(&client, lock->name, next() % 8 == 1 ? 0 : lock->size,
-                                  next() % 2);
+                                  next() % 2 ? 1 : FAIRLOCK_ANY_TOKEN);
   case 5:
     return fairlock_inspect(&client, lock->name, next() % 8 == 1 ? 0 : lock->size,
                             next() % 8 == 1 ? NULL : report, &config);
@@ -512,6 +512,7 @@ static int call(unsigned what, unsigned which)
     began(which, fairlock_start_release(handle));
     break;
   case 8:
+    holds[which].token = FAIRLOCK_ANY_TOKEN;
     began(which, next() % 2 ? fairlock_start_force_release(handle, &holds[which])
                             : fairlock_start_inspect(handle, report, &config));
     break;

@@ -262,7 +262,7 @@ static int release(struct caller *caller, struct fairlock *handle)
 
 static int ask_something(struct caller *caller, struct fairlock *handle, bool inspect)
 {
-  caller->hold.token = handle->token;
+  caller->hold.token = handle->token != 0 ? handle->token : FAIRLOCK_ANY_TOKEN;
   int status = inspect              ? fairlock_engine_inspect(handle, report, &reports, now)
                : handle->number % 2 ? fairlock_engine_ask(handle, &caller->hold, now)
                                     : fairlock_engine_force(handle, &caller->hold, now);

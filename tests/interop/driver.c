@@ -250,7 +250,8 @@ static void carry_out(struct party *party, char *line)
   } else if (strcmp(verb, "unlock") == 0) {
     unlock(party, handle);
   } else if (strcmp(verb, "force") == 0) {
-    answer(party, "%d", fairlock_force_release(&client, lock, strlen(lock), 0) == FAIRLOCK_OK);
+    answer(party, "%d",
+           fairlock_force_release(&client, lock, strlen(lock), FAIRLOCK_ANY_TOKEN) == FAIRLOCK_OK);
   } else if (strcmp(verb, "count") == 0) {
     answer(party, "%u", (unsigned)fairlock_hold_count(handle));
   } else if (strcmp(verb, "pass") == 0) {

@@ -133,6 +133,7 @@ static void engine()
   CHECK(fairlock_engine_cancel(&door, 1) == FAIRLOCK_OK);
   CHECK(fairlock_engine_release(&door, 1) == FAIRLOCK_NOT_HELD);
   fairlock_hold hold = {};
+  hold.token = FAIRLOCK_ANY_TOKEN;
   CHECK(fairlock_engine_ask(&door, &hold, 1) == FAIRLOCK_PENDING);
   CHECK(fairlock_engine_force(&door, &hold, 1) == FAIRLOCK_IN_PROGRESS);
   fairlock_engine_fail(&engine, FAIRLOCK_UNREACHABLE);
@@ -272,12 +273,13 @@ static void client(const char *service)
   CHECK(finish(&client, &visitor) == FAIRLOCK_OK);
   CHECK(holders == 2);
   fairlock_hold hold = {};
+  hold.token = FAIRLOCK_ANY_TOKEN;
   CHECK(fairlock_start_ask(&visitor, &hold) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &visitor) == FAIRLOCK_OK); /* it listens, as it has asked to wait */
   CHECK(fairlock_ask(&client, "door", 4, 1) == FAIRLOCK_NOT_HELD);
   CHECK(fairlock_start_force_release(&visitor, &hold) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &visitor) == FAIRLOCK_OK);
-  CHECK(fairlock_force_release(&client, "door", 4, 0) == FAIRLOCK_NOT_HELD);
+  CHECK(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_NOT_HELD);
   CHECK(fairlock_release(&door) == FAIRLOCK_LOST);
 
   fairlock_stop(&client);

@@ -235,7 +235,7 @@ static void holds(fair::client &client)
   CHECK(other.token() == 0);
 
   fair::hold lost(door);
-  CHECK(fairlock_force_release(client.native_handle(), "door", 4, 0) == FAIRLOCK_OK);
+  CHECK(fairlock_force_release(client.native_handle(), "door", 4, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_OK);
   CHECK(lost && lost.release() == FAIRLOCK_LOST && lost.status() == FAIRLOCK_LOST);
 }
 
@@ -361,10 +361,10 @@ static void shared_mutexes(fair::client &client)
   valve.unlock_shared();
 #endif
   CHECK(valve.try_lock());
-  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, 0) == FAIRLOCK_OK);
+  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_OK);
   CHECK(valve.downgrade() == FAIRLOCK_LOST && valve.token() == 0);
   CHECK(valve.try_lock_shared());
-  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, 0) == FAIRLOCK_OK);
+  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_OK);
   CHECK(valve.release_shared() == FAIRLOCK_LOST && valve.release_shared() == FAIRLOCK_NOT_HELD);
   CHECK(door.try_lock());
 }
@@ -419,7 +419,7 @@ static void semaphores(fair::client &client)
   CHECK(other.release() == FAIRLOCK_OK && slots.try_acquire());
   CHECK(slots.release(3) == FAIRLOCK_NOT_HELD); /* it had two */
   CHECK(other.try_acquire() && slots.try_acquire());
-  CHECK(fairlock_force_release(client.native_handle(), "slots", 5, 0) == FAIRLOCK_OK);
+  CHECK(fairlock_force_release(client.native_handle(), "slots", 5, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_OK);
   CHECK(slots.release() == FAIRLOCK_LOST && other.release() == FAIRLOCK_LOST);
 
   fair::semaphore many(client, "slots", 5);

@@ -81,7 +81,7 @@ static void look(void)
 static void test_only_that_hold(void)
 {
   begin_asked(false);
-  CHECK_EQUAL(force(0), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(force(FAIRLOCK_ANY_TOKEN), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
   uint64_t token = fairlock_token(&mine);
   CHECK_EQUAL(force(token - 1), FAIRLOCK_NOT_HELD);
@@ -127,11 +127,14 @@ static void test_redissons_hold(void)
   CHECK(raw_run(&redis, "HSET broken peer:1 1") && raw_run(&redis, "PEXPIRE broken 30000"));
   CHECK_EQUAL(force(token), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(ask(token), FAIRLOCK_NOT_HELD);
-  CHECK_EQUAL(ask(0), FAIRLOCK_BUSY);
+  CHECK_EQUAL(ask(FAIRLOCK_ANY_TOKEN), FAIRLOCK_BUSY);
   look();
   CHECK(!report.ours && report.alive && !report.listens);
   CHECK_EQUAL(report.lease_ms, 0);
   CHECK_EQUAL(report.unheard_ms, -1);
+  CHECK_EQUAL(report.token, 0);
+  CHECK_EQUAL(force(report.token), FAIRLOCK_INVALID); /* 0 does not mean whoever holds by now */
+  CHECK_EQUAL(ask(report.token), FAIRLOCK_INVALID);
   CHECK_EQUAL(force_holder("peer:2"), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(force_holder("peer:1"), FAIRLOCK_OK);
   CHECK_EQUAL(force_holder("peer:1"), FAIRLOCK_NOT_HELD);
@@ -142,14 +145,14 @@ static void test_redissons_hold(void)
 static void test_ask(void)
 {
   begin_asked(true);
-  CHECK_EQUAL(ask(0), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(ask(FAIRLOCK_ANY_TOKEN), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
   uint64_t token = fairlock_token(&mine);
   CHECK_EQUAL(ask(token - 1), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(ask(token), FAIRLOCK_OK);
   AWAIT(asked > 0, service_for(&here, 10));
   CHECK_EQUAL(asked, 1); /* messages keep their order: the first request sent none */
-  CHECK_EQUAL(ask(0), FAIRLOCK_OK);
+  CHECK_EQUAL(ask(FAIRLOCK_ANY_TOKEN), FAIRLOCK_OK);
   AWAIT(asked > 1, service_for(&here, 10));
   CHECK_EQUAL(asked, 2);
   look();
@@ -187,7 +190,7 @@ static void test_ask_by_shard(void)
   (void)snprintf(token, sizeof token, "%llu", (unsigned long long)fairlock_token(&mine));
   CHECK(raw_open(&other, server.port));
   if (raw_run(&other, "SSUBSCRIBE redisson_lock__channel:{broken}:%s", holder)) {
-    CHECK_EQUAL(ask(0), FAIRLOCK_OK);
+    CHECK_EQUAL(ask(FAIRLOCK_ANY_TOKEN), FAIRLOCK_OK);
     if (CHECK(raw_reply(&other)))
       CHECK_BYTES(other.element[other.count - 1].text, strlen(token), token, strlen(token));
   } else {
@@ -357,7 +360,7 @@ static void test_unreadable(void)
   CHECK(raw_run(&redis, "HDEL fairlock:{broken} token"));
   look();
   CHECK_EQUAL((int64_t)report.token, 0);
-  CHECK_EQUAL(force(0), FAIRLOCK_OK);
+  CHECK_EQUAL(force(FAIRLOCK_ANY_TOKEN), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
   end_asked();
 }

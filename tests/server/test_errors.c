@@ -54,7 +54,7 @@ static void check_all(int expected, const char *text)
   int64_t began = now_ms();
   CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), expected);
   CHECK(now_ms() - began < 20000);
-  CHECK_EQUAL(fairlock_force_release(&client.client, "errors", 6, 0), expected);
+  CHECK_EQUAL(fairlock_force_release(&client.client, "errors", 6, FAIRLOCK_ANY_TOKEN), expected);
   CHECK_EQUAL(inspect(&client, "errors").status, expected);
   CHECK(says(text));
   CHECK_EQUAL(fairlock_remaining_ms(&handle), 0);
@@ -391,7 +391,8 @@ static void test_readonly(void)
   CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_READONLY);
   CHECK(raw_run(&redis, "HSET errors somebody:1 1"));
   CHECK_EQUAL(raw_number(&redis, "WAIT 1 5000"), 1);
-  CHECK_EQUAL(fairlock_force_release(&client.client, "errors", 6, 0), FAIRLOCK_READONLY);
+  CHECK_EQUAL(fairlock_force_release(&client.client, "errors", 6, FAIRLOCK_ANY_TOKEN),
+              FAIRLOCK_READONLY);
   close_one();
   client_open(&client, replica.port);
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
@@ -654,7 +655,8 @@ static void spoil(int key)
   check_untouched(&before);
   CHECK_EQUAL(fairlock_acquire(&late, 500, FAIRLOCK_RENEW), FAIRLOCK_REFUSED);
   check_untouched(&before);
-  CHECK_EQUAL(fairlock_force_release(&third.client, "errors", 6, 0), FAIRLOCK_REFUSED);
+  CHECK_EQUAL(fairlock_force_release(&third.client, "errors", 6, FAIRLOCK_ANY_TOKEN),
+              FAIRLOCK_REFUSED);
   check_untouched(&before);
   CHECK_EQUAL(inspect(&third, "errors").status,
               key == 2 ? FAIRLOCK_OK : FAIRLOCK_REFUSED); /* which reads no scores of ours */

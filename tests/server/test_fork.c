@@ -71,8 +71,8 @@ static void ask_all(struct fairlock *handle)
   REFUSED(fairlock_connect(&client.client));
   REFUSED(fairlock_follow(&client.client, &topology));
   REFUSED(fairlock_init(&other, &client.client, "other"));
-  REFUSED(fairlock_force_release(&client.client, "door", 4, 0));
-  REFUSED(fairlock_ask(&client.client, "door", 4, 0));
+  REFUSED(fairlock_force_release(&client.client, "door", 4, FAIRLOCK_ANY_TOKEN));
+  REFUSED(fairlock_ask(&client.client, "door", 4, FAIRLOCK_ANY_TOKEN));
   REFUSED(fairlock_inspect(&client.client, "door", 4, report, NULL));
   REFUSED(fairlock_last_error(&client.client));
   EXPECT(fairlock_poll(&client.client, 1000) > 60000);

@@ -457,7 +457,8 @@ static void test_forced(void)
   open_with_lease(LEASE_MS, "forced");
   client_open(&operator, server.port);
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_force_release(&operator.client, "forced", 6, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&operator.client, "forced", 6, FAIRLOCK_ANY_TOKEN),
+              FAIRLOCK_OK);
   CHECK(told(1));
   check_lost(1);
   client_close(&operator);

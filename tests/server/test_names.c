@@ -90,7 +90,7 @@ static void use_name(const void *name, size_t size, const char *client_id)
   CHECK_EQUAL(fairlock_release(&first), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&first), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&second, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_force_release(&one.client, name, size, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&one.client, name, size, FAIRLOCK_ANY_TOKEN), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_deinit(&first), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&second), FAIRLOCK_OK);
@@ -194,8 +194,8 @@ static void test_wholly_in_braces(void)
   client_start(&one);
   CHECK_EQUAL(fairlock_init(&handle, &one.client, "{x}"), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, "{\0}", 3), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_force_release(&one.client, "{x}", 3, 0), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_ask(&one.client, "{x}", 3, 0), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_force_release(&one.client, "{x}", 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_ask(&one.client, "{x}", 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&one.client, "{x}", 3, picture_report, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_read_counters(&one.client).connects, 0);
   client_close(&one);
@@ -213,7 +213,8 @@ static void test_too_long(void)
   one.config.receive_size = FAIRLOCK_RECEIVE_SIZE(100, 0);
   client_start(&one);
   CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, name, 101), FAIRLOCK_TOO_LONG);
-  CHECK_EQUAL(fairlock_force_release(&one.client, name, 101, 0), FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(fairlock_force_release(&one.client, name, 101, FAIRLOCK_ANY_TOKEN),
+              FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(fairlock_inspect(&one.client, name, 101, picture_report, NULL), FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(fairlock_read_counters(&one.client).connects, 0);
   CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, name, 100), FAIRLOCK_OK);

@@ -9,7 +9,7 @@
 
 static struct client here;
 static struct client there;
-static struct fairlock_hold anyone;
+static struct fairlock_hold anyone = {.token = FAIRLOCK_ANY_TOKEN};
 static struct fairlock mine;
 static struct fairlock other; /* of another client */
 
@@ -217,12 +217,13 @@ static void test_reentry_lease(void)
 static void test_force_unlock(void)
 {
   open_both("force");
-  CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5, 0), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5, FAIRLOCK_ANY_TOKEN),
+              FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   service_until_queued(&there, "force", 1);
-  CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5, FAIRLOCK_ANY_TOKEN), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
   CHECK_EQUAL(atomic_load(&here.losses), 1);
@@ -345,7 +346,7 @@ static void test_wrong_task(void)
   CHECK_EQUAL(pthread_join(thread, &status), 0);
   CHECK_EQUAL(*(int *)status, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_WRONG_TASK);
-  CHECK_EQUAL(fairlock_force_release(&there.client, "task", 4, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&there.client, "task", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&other, 0, 1000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&other), FAIRLOCK_OK);
   fairlock_client_deinit(&here.client); /* with a hold that nobody can release any more */
@@ -367,7 +368,7 @@ static void test_invalid(void)
   CHECK_EQUAL(fairlock_start_acquire(&mine, 0, 99), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&here.client, "invalid", 7, NULL, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&here.client, "", 0, picture_report, NULL), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_force_release(&here.client, NULL, 3, 0), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_force_release(&here.client, NULL, 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_LEASE_MIN_MS), FAIRLOCK_OK);
   (void)fairlock_release(&mine);
   CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_DURATION_MAX_MS, FAIRLOCK_DURATION_MAX_MS),
@@ -436,7 +437,8 @@ static void test_connect(void)
   CHECK_EQUAL(fairlock_acquire(&other, 500, FAIRLOCK_RENEW), FAIRLOCK_UNREACHABLE);
   CHECK(now_ms() - began >= 490);
   CHECK_EQUAL(inspect(&there, "nobody").status, FAIRLOCK_UNREACHABLE);
-  CHECK_EQUAL(fairlock_force_release(&there.client, "nobody", 6, 0), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_force_release(&there.client, "nobody", 6, FAIRLOCK_ANY_TOKEN),
+              FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_deinit(&other), FAIRLOCK_OK);
   client_close(&there);
 }

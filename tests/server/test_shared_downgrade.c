@@ -258,7 +258,8 @@ static void test_lost(void)
   begin_with(0);
   CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
   queue(1, &alone[1]);
-  CHECK_EQUAL(fairlock_force_release(&clients[2].client, name, sizeof name - 1, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&clients[2].client, name, sizeof name - 1, FAIRLOCK_ANY_TOKEN),
+              FAIRLOCK_OK);
   await_hold(&alone[1]);
   CHECK_EQUAL(fairlock_downgrade(&alone[0], &shared[0], FAIRLOCK_RENEW), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_hold_count(&alone[0]) + fairlock_hold_count(sharer(0)), 0);

@@ -267,10 +267,12 @@ static void ask(struct party *party)
   bool asks = !force && random_chance(&world->random, 300);
   /* the present hold, an earlier one, or any */
   const struct lock *lock = party->lock;
-  uint64_t tokens[] = {lock->token, party->handle.token, 0};
+  uint64_t tokens[] = {lock->token, party->handle.token, FAIRLOCK_ANY_TOKEN};
   if (lock->now.used > 1)
     tokens[1] = lock->now.list[random_below(&world->random, lock->now.used)]->held.token;
-  party->hold = (struct fairlock_hold){.token = tokens[random_below(&world->random, 3)]};
+  uint64_t token = tokens[random_below(&world->random, 3)];
+  if (token == 0) token = FAIRLOCK_ANY_TOKEN; /* there was none */
+  party->hold = (struct fairlock_hold){.token = token};
   int status = force  ? fairlock_engine_force(&party->handle, &party->hold, now)
                : asks ? fairlock_engine_ask(&party->handle, &party->hold, now)
                       : fairlock_engine_inspect(&party->handle, on_report, party, now);

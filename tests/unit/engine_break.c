@@ -34,10 +34,13 @@ void test_force_release(void)
   CHECK(breaks("\r\n* 17", " -1 0 42\r\n"));
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
-  CHECK_EQUAL(fairlock_engine_force(&a, &held, now), FAIRLOCK_PENDING);
-  CHECK(breaks("\r\npeer:1 17", " -1 0\r\n"));
-  answer(1, 0, 0);
-  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  for (int i = 0; i < 2; i++) { /* by its holder alone */
+    held.token = i == 0 ? 0 : FAIRLOCK_ANY_TOKEN;
+    CHECK_EQUAL(fairlock_engine_force(&a, &held, now), FAIRLOCK_PENDING);
+    CHECK(breaks("\r\npeer:1 17", " -1 0\r\n"));
+    answer(1, 0, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  }
   /* what its next wait asks for is its own */
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends(":1 17"));
@@ -49,15 +52,23 @@ void test_force_release_of_nothing(void)
 {
   static const char *const holders[] = {"", "*", " ", "a b", "a\tb", "a\n", "\va", "\fa", "a\r"};
   static const char *const good[] = {"**", "x*", "*x", "\177\016\b"};
-  struct fairlock_hold hold = {.token = ((uint64_t)1 << 53) + 1};
+  static const uint64_t tokens[] = {0, ((uint64_t)1 << 53) + 1, FAIRLOCK_ANY_TOKEN - 1};
+  struct fairlock_hold hold = {0};
   begin();
-  CHECK_EQUAL(fairlock_engine_force(&a, &hold, now), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_engine_ask(&a, &hold, now), FAIRLOCK_INVALID);
+  for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
+    hold.token = tokens[i];
+    CHECK_EQUAL(fairlock_engine_force(&a, &hold, now), FAIRLOCK_INVALID);
+    CHECK_EQUAL(fairlock_engine_ask(&a, &hold, now), FAIRLOCK_INVALID);
+  }
   hold.token = (uint64_t)1 << 53;
   for (size_t i = 0; i < sizeof holders / sizeof holders[0]; i++) {
     hold.holder = holders[i];
     CHECK_EQUAL(fairlock_engine_force(&a, &hold, now), FAIRLOCK_INVALID);
   }
+  hold.token = 0;
+  hold.holder = "*"; /* 0 is no word for all, with the id of everybody neither */
+  CHECK_EQUAL(fairlock_engine_force(&a, &hold, now), FAIRLOCK_INVALID);
+  hold.token = (uint64_t)1 << 53;
   drain();
   CHECK_EQUAL(output_size, 0);
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {

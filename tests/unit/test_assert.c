@@ -189,12 +189,12 @@ static void call_take_over(void)
 
 static void call_force_release(void)
 {
-  (void)fairlock_force_release(client, "door", 4, 0);
+  (void)fairlock_force_release(client, "door", 4, FAIRLOCK_ANY_TOKEN);
 }
 
 static void call_ask(void)
 {
-  (void)fairlock_ask(client, "door", 4, 0);
+  (void)fairlock_ask(client, "door", 4, FAIRLOCK_ANY_TOKEN);
 }
 
 static void call_inspect(void)

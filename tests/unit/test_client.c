@@ -28,7 +28,7 @@ static const struct fairlock_config config = {.receive_buffer = receive_buffer,
                                               .client_id = "id"};
 static struct fairlock_client client;
 static struct fairlock handle;
-static struct fairlock_hold anyone;
+static struct fairlock_hold anyone = {.token = FAIRLOCK_ANY_TOKEN};
 static const char *hello = GREETING; /* what the server says first */
 static const char *says;             /* NULL: the connection is closed */
 static size_t sent;
@@ -96,7 +96,7 @@ static void test_bad_names(void)
 {
   set_up();
   CHECK_EQUAL(fairlock_init(&handle, &client, NULL), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_force_release(&client, "", 0, 0), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_force_release(&client, "", 0, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&client, "", 0, report, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&client, "door", 4, NULL, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(sent, 0);
@@ -110,8 +110,8 @@ static void test_nobody_there(void)
   CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_UNREACHABLE);
-  CHECK_EQUAL(fairlock_force_release(&client, "door", 4, 0), FAIRLOCK_UNREACHABLE);
-  CHECK_EQUAL(fairlock_ask(&client, "door", 4, 0), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_ask(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
   fairlock_client_deinit(&client);
 }
@@ -787,7 +787,7 @@ static void test_told_of_what_nobody_waits_for(void)
   says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
   says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
-  CHECK_EQUAL(fairlock_force_release(&client, "gate", 4, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&client, "gate", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_OK);
   CHECK_EQUAL(told, 0);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
   says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
@@ -1003,8 +1003,8 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 0), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_force_release(&client, "door", 4, 0), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_ask(&client, "door", 4, 0), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_ask(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_inspect(&client, "door", 4, report, NULL), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_FORKED);
   CHECK(fairlock_poll(&client, 1000) > 60000);

@@ -236,12 +236,12 @@ static int call_deinit(void)
 
 static int call_force_release(void)
 {
-  return fairlock_force_release(&idle_client, "door", 4, 0);
+  return fairlock_force_release(&idle_client, "door", 4, FAIRLOCK_ANY_TOKEN);
 }
 
 static int call_ask(void)
 {
-  return fairlock_ask(&idle_client, "door", 4, 0);
+  return fairlock_ask(&idle_client, "door", 4, FAIRLOCK_ANY_TOKEN);
 }
 
 static int call_inspect(void)
