@@ -222,7 +222,7 @@ TESTS_OF_TESTS := $(FOUND_TEST) tests/demo/test_picture.sh tests/bench/decode_cy
 LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared test_url)
 OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
-  $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(NUTTX_TEST) $(DEB_TEST) $(ZEPHYR_TESTS) $(ARDUINO_TESTS) $(PLUS_TCP_TESTS) $(NETX_TESTS) tests/command/test_plain.sh
+  $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(NUTTX_TEST) $(RIOT_TESTS) $(DEB_TEST) $(ZEPHYR_TESTS) $(ARDUINO_TESTS) $(PLUS_TCP_TESTS) $(NETX_TESTS) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 
 # What CI does not run, but a release asks for: suites that find no mutant that no other one finds

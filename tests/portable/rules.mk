@@ -276,3 +276,30 @@ $(NUTTX_TEST): | all $(BUILD)/conformance-peer $(BUILD)/redis-server
 .PHONY: nuttx-tests
 nuttx-tests: $(NUTTX_TEST) ## build boards/nuttx as NuttX's apps would, with stand-ins for them, and run its example
 	@sh tests/tools/run.sh $<
+
+# port/riot's threads on a stand-in for RIOT's kernel, with the transport of port/sockets: tasks that
+# share a client, and the rules of port.h for tasks. And boards/riot by stand-ins of RIOT's Makefiles.
+RIOT := $(BUILD)/tests/portable/riot
+RIOT_TESTS := $(RIOT)/threads $(RIOT)/conformance tests/portable/test_riot.sh
+RIOT_PORT := port/riot/threads.c $(wildcard port/sockets/*.c) tests/portable/riot/stand_in.c
+SUITES += $(RIOT_TESTS)
+$(call needs,$(RIOT)/threads,$(BUILD)/redis-server)
+$(call needs,tests/portable/test_riot.sh,binutils $(BUILD)/lwip/src $(BUILD)/redis-server)
+$(call needs,riot-tests,$(RIOT_TESTS))
+tests/portable/test_riot.sh: | all $(BUILD)/lwip/src $(BUILD)/redis-server
+
+$(RIOT)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -Itests/portable/riot -Iport/riot -Itests/server/sockets -Iport/sockets -Iport/conformance -Itests/conformance \
+	  $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
+
+riot_objects = $(patsubst %.c,$(RIOT)/%.o,$(CORE) $(RIOT_PORT) $1)
+$(RIOT)/threads: $(call riot_objects,tests/server/test_threads.c tests/server/harness.c) $(FRAME) | $(BUILD)/redis-server
+$(RIOT)/conformance: $(call riot_objects,tests/conformance/host.c tests/conformance/peer.c port/conformance/conformance.c) \
+  | $(BUILD)/conformance-peer
+$(RIOT)/threads $(RIOT)/conformance: $(SUPPORT)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+.PHONY: riot-tests
+riot-tests: $(RIOT_TESTS) ## build boards/riot with stand-ins for RIOT's Makefiles, and run port/riot on one for its kernel
+	@sh tests/tools/run.sh $^

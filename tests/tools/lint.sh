@@ -14,7 +14,7 @@ template=$(mktemp -d) # the folder of its port_types.h
 trap 'rm -rf "$template"' EXIT
 cp port/template_types.h "$template/port_types.h"
 host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
-  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '^tests/portable/plus_tcp/' -e '^tests/portable/netx/' -e '/fuzz_bearssl' -e '/doors\.c$')
+  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '^tests/portable/plus_tcp/' -e '^tests/portable/netx/' -e '^tests/portable/riot/' -e '/fuzz_bearssl' -e '/doors\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
   boards/examples/keep/keep.c boards/examples/reset.c 'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
@@ -113,6 +113,27 @@ done
 check "gcc -fanalyzer, NetX Duo" each "$(echo port/netx/*.c)" gcc -std=c11 $warnings $netx_flags -O2 -fanalyzer -c -o /dev/null
 # shellcheck disable=SC2086
 check "clang-tidy, NetX Duo" tidy "$netx" -std=c11 $netx_flags
+# And RIOT, with lwIP's own headers.
+riot=$(sh tests/tools/sources.sh 'port/riot/*.c' 'boards/riot/example/*.c' 'tests/portable/riot/*.c')
+riot_flags="-Itests/portable/riot -Iport/riot -Iport/lwip -Iport -Iresp -Ilock -isystem build/lwip/src/include -D_DEFAULT_SOURCE \
+  -DSERVER_ADDRESS=\"192.0.2.2\" -DSERVER_PORT=6379 -DHOLDS=10"
+for compiler in gcc clang; do
+  # shellcheck disable=SC2046,SC2086
+  check "$compiler, RIOT" each "$riot" $compiler -std=c11 $(warnings_of $compiler) $riot_flags -fsyntax-only
+done
+# shellcheck disable=SC2086
+check "clang-tidy, RIOT" tidy "$riot" -std=c11 $riot_flags
+# What is for NuttX, as a program of the host's.
+nuttx=$(sh tests/tools/sources.sh 'boards/nuttx/*.c')
+mkdir -p build/lint/nuttx
+sh tests/portable/kconfig.sh boards/nuttx/Kconfig >build/lint/nuttx/config.h
+nuttx_flags="-Ibuild/lint -Ibuild/include -Iport/conformance -Iport -Iport/posix -D_DEFAULT_SOURCE"
+for compiler in gcc clang; do
+  # shellcheck disable=SC2046,SC2086
+  check "$compiler, NuttX" each "$nuttx" $compiler -std=c11 $(warnings_of $compiler) $nuttx_flags -fsyntax-only
+done
+# shellcheck disable=SC2086
+check "clang-tidy, NuttX" tidy "$nuttx" -std=c11 $nuttx_flags
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
 tls="-Itests -Itests/bearssl -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"

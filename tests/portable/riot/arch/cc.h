@@ -1,0 +1,1 @@
+/* What lwIP asks for is as its own. */
