@@ -318,25 +318,31 @@ int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep)
   return status;
 }
 
-void fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log)
+int fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);
   FAIRLOCK_ASSERT(log != NULL && log->function != NULL);
+  if (forked(client)) return FAIRLOCK_FORKED;
   fairlock_engine_set_log(&client->engine, log);
+  return FAIRLOCK_OK;
 }
 
-void fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing)
+int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && sharing != NULL);
+  if (forked(client)) return FAIRLOCK_FORKED;
   fairlock_engine_share(&client->engine, sharing);
+  return FAIRLOCK_OK;
 }
 
-void fairlock_use_credentials(struct fairlock_client *client,
-                              struct fairlock_credentials *credentials)
+int fairlock_use_credentials(struct fairlock_client *client,
+                             struct fairlock_credentials *credentials)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);
   FAIRLOCK_ASSERT(credentials != NULL && credentials->function != NULL);
+  if (forked(client)) return FAIRLOCK_FORKED;
   fairlock_engine_use_credentials(&client->engine, credentials);
+  return FAIRLOCK_OK;
 }
 
 int fairlock_connect(struct fairlock_client *client)
@@ -698,11 +704,12 @@ unsigned fairlock_wants(struct fairlock_client *client)
   return wants;
 }
 
-void fairlock_run(struct fairlock_client *client)
+int fairlock_run(struct fairlock_client *client)
 {
   struct port_event event;
-  if (forked(client)) return;
+  if (forked(client)) return FAIRLOCK_FORKED;
   lock(client);
+  if (!PORT_ONE_TASK && client->runner != NULL) return unlock(client, FAIRLOCK_IN_PROGRESS);
   port_event_init(&event);
   client->runner = &event;
   while (!client->stop)
@@ -711,7 +718,7 @@ void fairlock_run(struct fairlock_client *client)
   client->runner = NULL;
   wake_blocked(client);
   port_event_destroy(&event);
-  port_mutex_unlock(&client->mutex);
+  return unlock(client, FAIRLOCK_OK);
 }
 
 void fairlock_stop(struct fairlock_client *client)

@@ -36,8 +36,9 @@
  *
  * Options. A log, credentials that change, servers that move, locks that are kept, or shared, have a
  * struct and a function each. Fill in the struct, and call the function after fairlock_client_init(),
- * before the first operation. A second call replaces the first, but fairlock_follow() refuses it. Who
- * does not call it links none of it.
+ * before the first operation. It returns FAIRLOCK_OK, or why the option is not used: look at it, as a
+ * later release may find more to refuse. A second call replaces the first, but fairlock_follow()
+ * refuses it. Who does not call it links none of it.
  *
  * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever.
  * With FAIRLOCK_RENEW the lease is renewed at each third of it, but only while some task services
@@ -385,8 +386,11 @@ enum fairlock_want {
  */
 unsigned fairlock_wants(struct fairlock_client *client);
 
-/* Services the client until fairlock_stop(), to keep leases alive. Only one task at a time. */
-void fairlock_run(struct fairlock_client *client);
+/*
+ * Services the client until fairlock_stop(), to keep leases alive, in one task at a time. Returns
+ * FAIRLOCK_OK when it was stopped; FAIRLOCK_IN_PROGRESS, at once, if another task is inside it.
+ */
+int fairlock_run(struct fairlock_client *client);
 
 /* Makes fairlock_run() return, within PORT_WAIT_MAX_MS; if no task is inside it, its next call. */
 void fairlock_stop(struct fairlock_client *client);
@@ -463,8 +467,11 @@ struct fairlock_log {
   struct fairlock_log_state own;
 };
 
-/* Logs each connection that is made, refused, redirected or ended, with the reason. */
-void fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log);
+/*
+ * Logs each connection that is made, refused, redirected or ended, with the reason. Returns
+ * FAIRLOCK_OK.
+ */
+int fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log);
 
 /* Credentials that change */
 
@@ -504,10 +511,11 @@ struct fairlock_credentials {
  * If credentials expire, it is called again when three quarters of their time have passed, for an
  * AUTH on the open connection. If it gives nothing, or the server refuses, the connection goes on
  * with the former user, and this is tried again after half of the remaining time, but not sooner
- * than in 1 s; when they have expired, every 5 s, until the server closes the connection.
+ * than in 1 s; when they have expired, every 5 s, until the server closes the connection. Returns
+ * FAIRLOCK_OK.
  */
-void fairlock_use_credentials(struct fairlock_client *client,
-                              struct fairlock_credentials *credentials);
+int fairlock_use_credentials(struct fairlock_client *client,
+                             struct fairlock_credentials *credentials);
 
 /* Servers that move */
 
@@ -607,8 +615,8 @@ struct fairlock_shared {
   uint16_t limit;
 };
 
-/* Lets the client have handles that share their locks. */
-void fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing);
+/* Lets the client have handles that share their locks. Returns FAIRLOCK_OK. */
+int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing);
 
 /*
  * Makes shared->handle a view of the lock called name, size bytes, that shares it: up to limit such

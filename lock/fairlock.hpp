@@ -158,10 +158,13 @@ public:
     return status_;
   }
 
-  /* fairlock_use_sharing(), for shared mutexes and semaphores. Call it before anything is acquired. */
-  void share() noexcept
+  /*
+   * fairlock_use_sharing(), for shared mutexes and semaphores, and its status, or status(). Call it
+   * before anything is acquired.
+   */
+  int share() noexcept
   {
-    if (status_ == FAIRLOCK_OK) fairlock_use_sharing(&client_, &sharing_);
+    return status_ == FAIRLOCK_OK ? fairlock_use_sharing(&client_, &sharing_) : status_;
   }
 
   /* For all functions of fairlock.h, if status() is FAIRLOCK_OK. */

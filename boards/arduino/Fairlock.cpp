@@ -543,7 +543,9 @@ int FairlockShared::attachTo(FairlockClient &client, FairlockHandle &handle)
 {
   FairlockShared &self = static_cast<FairlockShared &>(handle);
   if (!client.shares_ && client.begun_) return FAIRLOCK_INVALID;
-  if (!client.shares_) fairlock_use_sharing(&client.client_, &client.sharing_);
+  int status = FAIRLOCK_OK;
+  if (!client.shares_) status = fairlock_use_sharing(&client.client_, &client.sharing_);
+  if (status != FAIRLOCK_OK) return status;
   client.shares_ = true;
   return fairlock_init_shared(&self.memory_, &client.client_, self.name_, strlen(self.name_),
                               self.limit_);

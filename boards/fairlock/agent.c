@@ -699,7 +699,8 @@ static int make_handle(struct hold *hold)
   const struct agent_options *options = hold->options;
   struct fairlock_client *client = &hold->session->client;
   if (!options->shared) return fairlock_init(&hold->lock.handle, client, options->name);
-  fairlock_use_sharing(client, &hold->sharing);
+  int status = fairlock_use_sharing(client, &hold->sharing);
+  if (status != FAIRLOCK_OK) return status;
   return fairlock_init_shared(&hold->lock, client, options->name, strlen(options->name),
                               options->limit);
 }
@@ -709,8 +710,9 @@ static void hold_lock(struct hold *hold)
   struct session *session = hold->session;
   struct order order;
   int status = session_open(session);
+  if (status == FAIRLOCK_OK && hold->events >= 0)
+    status = fairlock_set_log(&session->client, &hold->log);
   if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
-  if (hold->events >= 0) fairlock_set_log(&session->client, &hold->log);
   prepare(hold);
   find_server(hold);
   status = make_handle(hold);

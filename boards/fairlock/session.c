@@ -563,9 +563,9 @@ int session_open(struct session *session)
   if (session->password_file != NULL || session->sentinel_password_file != NULL) {
     session->credentials.function = give_login;
     session->credentials.context = session;
-    fairlock_use_credentials(&session->client, &session->credentials);
+    status = fairlock_use_credentials(&session->client, &session->credentials);
   }
-  return follow(session);
+  return status == FAIRLOCK_OK ? follow(session) : status;
 }
 
 void session_close(struct session *session)

@@ -236,15 +236,15 @@ static void client(const char *service)
   int connections = 0;
   log.function = count_connections;
   log.context = &connections;
-  fairlock_set_log(&client, &log);
+  CHECK(fairlock_set_log(&client, &log) == FAIRLOCK_OK);
   fairlock_credentials credentials = fairlock_credentials();
   credentials.function = give_credentials;
-  fairlock_use_credentials(&client, &credentials);
+  CHECK(fairlock_use_credentials(&client, &credentials) == FAIRLOCK_OK);
   fairlock_keeper keeper = fairlock_keeper();
   keeper.keep_ms = 1000;
   CHECK(fairlock_keep(&client, &keeper) == FAIRLOCK_OK);
   fairlock_sharing sharing = fairlock_sharing();
-  fairlock_use_sharing(&client, &sharing);
+  CHECK(fairlock_use_sharing(&client, &sharing) == FAIRLOCK_OK);
   CHECK(fairlock_connect(&client) == FAIRLOCK_OK);
   CHECK(connections == 1);
   CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);
@@ -283,7 +283,7 @@ static void client(const char *service)
   CHECK(fairlock_release(&door) == FAIRLOCK_LOST);
 
   fairlock_stop(&client);
-  fairlock_run(&client);
+  CHECK(fairlock_run(&client) == FAIRLOCK_OK);
   CHECK(fairlock_wants(&client) & FAIRLOCK_RECEIVE);
   fairlock_error(&client, error);
   CHECK(fairlock_last_error(&client) == FAIRLOCK_OK);

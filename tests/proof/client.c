@@ -429,7 +429,7 @@ static void poll(void)
 
 static void run(void)
 {
-  fairlock_run(&K);
+  REACHED(fairlock_run(&K) == FAIRLOCK_IN_PROGRESS);
 }
 
 static void force_release(void)

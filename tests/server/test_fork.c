@@ -78,7 +78,7 @@ static void ask_all(struct fairlock *handle)
   EXPECT(fairlock_poll(&client.client, 1000) > 60000);
   EXPECT(fairlock_wants(&client.client) == 0);
   fairlock_stop(&client.client);
-  fairlock_run(&client.client);
+  REFUSED(fairlock_run(&client.client));
   fairlock_error(&client.client, text);
   EXPECT(text[0] == 0);
   fairlock_id(handle, text);

@@ -190,7 +190,7 @@ static void test_log(void)
   int sum = 0;
   struct fairlock_log journal = {.function = note, .context = &sum};
   set_up();
-  fairlock_set_log(&client, &journal);
+  CHECK_EQUAL(fairlock_set_log(&client, &journal), FAIRLOCK_OK);
   reachable = false;
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sum, FAIRLOCK_UNREACHABLE);
@@ -214,7 +214,7 @@ static void test_no_credentials(void)
   int asked = 0;
   struct fairlock_credentials credentials = {.function = give_none, .context = &asked};
   set_up();
-  fairlock_use_credentials(&client, &credentials);
+  CHECK_EQUAL(fairlock_use_credentials(&client, &credentials), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_DENIED);
   CHECK_EQUAL(asked, 1);
   fairlock_client_deinit(&client);
@@ -669,8 +669,7 @@ static int send_until_another_sleeps(void *context, const void *data, size_t siz
 
 static void *run(void *context)
 {
-  fairlock_run(context);
-  return NULL;
+  return fairlock_run(context) == FAIRLOCK_OK ? context : NULL;
 }
 
 static void *acquire_while_another_sends(void *context)
@@ -705,6 +704,9 @@ static void test_keep_wakes(void)
   transport.send = send_until_another_sleeps;
   CHECK_EQUAL(pthread_create(&runner, NULL, run, &client), 0);
   CHECK(comes(&receiving));
+  (void)alarm(60); /* for one who runs it, too */
+  CHECK_EQUAL(fairlock_run(&client), FAIRLOCK_IN_PROGRESS);
+  (void)alarm(0);
   atomic_store(&sleeps, false);
   until_woken = true;
   CHECK_EQUAL(pthread_create(&third, NULL, acquire_while_another_sends, &handle), 0);
@@ -713,7 +715,8 @@ static void test_keep_wakes(void)
   CHECK(result == &handle);
   CHECK(!atomic_load(&gave_up));
   fairlock_stop(&client);
-  CHECK_EQUAL(pthread_join(runner, NULL), 0);
+  CHECK_EQUAL(pthread_join(runner, &result), 0);
+  CHECK(result == &client);
   CHECK_EQUAL(fairlock_token(&handle), 5);
   until_woken = false;
   transport.recv = say;
@@ -830,7 +833,7 @@ static void check_not_downgraded(void)
   static struct fairlock_shared stranger;
   pthread_t thread;
   CHECK_EQUAL(fairlock_client_init(&other, &config, &transport), FAIRLOCK_OK);
-  fairlock_use_sharing(&other, &sharing);
+  CHECK_EQUAL(fairlock_use_sharing(&other, &sharing), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&stranger, &other, "door", 4, 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_downgrade(&handle, &stranger, 60000), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 1), FAIRLOCK_INVALID);
@@ -852,7 +855,7 @@ static void test_downgrade(void)
   told = 0;
   set_up();
   CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
-  fairlock_use_sharing(&client, &sharing);
+  CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 4, 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
@@ -942,7 +945,7 @@ static void test_share(void)
   static struct fairlock_shared shared;
   set_up();
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_INVALID);
-  fairlock_use_sharing(&client, &sharing);
+  CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, FAIRLOCK_SHARED_MAX + 1),
               FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_OK);
@@ -967,6 +970,9 @@ static void test_forked(void)
   static struct fairlock other;
   static struct fairlock_topology topology;
   static struct fairlock_keeper keeper = {.keep_ms = 1000};
+  static struct fairlock_sharing sharing;
+  static struct fairlock_log journal = {.function = note};
+  static struct fairlock_credentials credentials = {.function = give_none};
   static struct fairlock_shared shared;
   char text[FAIRLOCK_ERROR_SIZE + FAIRLOCK_HOLDER_ID_SIZE];
   set_up();
@@ -1001,6 +1007,9 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_set_log(&client, &journal), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_use_credentials(&client, &credentials), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 0), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
@@ -1010,7 +1019,7 @@ static void test_forked(void)
   CHECK(fairlock_poll(&client, 1000) > 60000);
   CHECK_EQUAL(fairlock_wants(&client), 0);
   fairlock_stop(&client);
-  fairlock_run(&client);
+  CHECK_EQUAL(fairlock_run(&client), FAIRLOCK_FORKED);
   fairlock_error(&client, text);
   CHECK_EQUAL(text[0], 0);
   fairlock_id(&handle, text);
