@@ -97,6 +97,10 @@ test_slow_connect() {
   breaks redis client kill skipme yes -- slow_connect
 }
 
+test_slow_write() {
+  play slow_write
+}
+
 test_two_clients() {
   play two_clients
 }
@@ -148,5 +152,5 @@ export ARDUINO_SCENES="$scenes"
 [ $# -gt 0 ] && [ -e "$scenes" ] || (dir=$top; both) || exit 1
 [ $# -eq 0 ] || run_tests "$@"
 run_tests contends_with_the_command holds token callbacks begins_in_callbacks forced_release_is_a_loss reconnects \
-  waits_for_the_end_of_the_hold waits_for_the_end_in_a_call slow_connect two_clients server_down_at_the_start server_away \
+  waits_for_the_end_of_the_hold waits_for_the_end_in_a_call slow_connect slow_write two_clients server_down_at_the_start server_away \
   poor_client shares beginnings sleeps refused

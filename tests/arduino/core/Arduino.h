@@ -78,6 +78,9 @@ int digitalRead(uint8_t pin);
 int analogRead(uint8_t pin);
 }
 
+/* for tests: how often millis() was called */
+extern unsigned long millis_calls;
+
 void setup();
 void loop();
 

@@ -20,10 +20,12 @@
 
 HardwareSerial Serial, Serial1;
 EthernetClass Ethernet;
+unsigned long millis_calls;
 
 extern "C" unsigned long millis(void)
 {
   struct timespec now;
+  millis_calls++;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint32_t>(now.tv_sec * 1000 + now.tv_nsec / 1000000);
 }

@@ -42,6 +42,8 @@ void setup()
 {
   Serial.begin(115200);
   Ethernet.begin(mac, address);
+  Ethernet.setRetransmissionTimeout(100); /* see README.md: how long its calls block */
+  Ethernet.setRetransmissionCount(3);
   locks.config.lease_ms = 40000;
   if (!locks.begin(net, server)) Serial.println(locks.statusText());
 }

@@ -56,6 +56,8 @@ void setup()
 {
   Serial.begin(115200);
   Ethernet.begin(mac, address);
+  Ethernet.setRetransmissionTimeout(100); /* see README.md: how long its calls block */
+  Ethernet.setRetransmissionCount(3);
 }
 
 void loop()
