@@ -37,27 +37,28 @@ extern "C" {
 /*
  * What the functions of a transport return when they did not do what they were asked. None of them
  * is 0, and 0 is never returned by send() and recv(): "nothing yet" and "closed" cannot be
- * confused.
+ * confused. Nor is one of them -1, which a system's own calls return for any error: a port that
+ * hands that on has its connection closed, as by PORT_CLOSED, and does not wait for ever.
  */
 enum port_status {
   /* connect(): the connection is up */
   PORT_OK = 1,
 
   /* nothing can be done now: call again later */
-  PORT_WOULD_BLOCK = -1,
+  PORT_WOULD_BLOCK = -2,
 
   /* the peer closed or reset the connection, or it broke. From connect(): as PORT_UNREACHABLE */
-  PORT_CLOSED = -2,
+  PORT_CLOSED = -3,
 
   /* connect(): no address of the server accepts a connection */
-  PORT_UNREACHABLE = -3,
+  PORT_UNREACHABLE = -4,
 
   /*
    * connect(), recv(): a transport with TLS does not trust the server's certificate or key, or the
    * server does not trust ours (TLS 1.3 says so after the handshake). A person has to look at it,
    * so the client ends its operations. The transport keeps the error.
    */
-  PORT_UNTRUSTED = -4,
+  PORT_UNTRUSTED = -5,
 
   /*
    * connect(): as PORT_WOULD_BLOCK, but it waits for bytes from the other side, as the handshake of
@@ -65,7 +66,7 @@ enum port_status {
    * from connect() it waits until the connection is writable, which it always is once it is
    * connected.)
    */
-  PORT_NEEDS_INPUT = -5
+  PORT_NEEDS_INPUT = -6
 };
 
 /*

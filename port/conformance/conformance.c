@@ -91,7 +91,8 @@ static int try_send(const void *bytes, size_t size)
   int sent = port->transport->send(port->transport->context, bytes, size);
   require(since(began) <= SLACK_MS, "send() blocked");
   require(sent != 0, "send() returned 0");
-  require(sent <= (int)size && sent >= PORT_CLOSED, "send() returned what is no status");
+  require(sent >= 0 ? sent <= (int)size : sent == PORT_WOULD_BLOCK || sent == PORT_CLOSED,
+          "send() returned what is no status");
   return sent;
 }
 
@@ -101,7 +102,8 @@ static int try_recv(void *bytes, size_t size, uint32_t timeout_ms)
   int got = port->transport->recv(port->transport->context, bytes, size, timeout_ms);
   require(since(began) <= timeout_ms + SLACK_MS, "recv() took much longer than asked");
   require(got != 0, "recv() returned 0");
-  require(got <= (int)size && got >= PORT_UNTRUSTED && got != PORT_UNREACHABLE,
+  require(got >= 0 ? got <= (int)size
+                   : got == PORT_WOULD_BLOCK || got == PORT_CLOSED || got == PORT_UNTRUSTED,
           "recv() returned what is no status");
   return got;
 }

@@ -47,6 +47,7 @@ enum fault {
   CONNECT_BELIEVES,
   CONNECT_ONCE,
   SEND_ZERO,
+  SEND_MINUS_ONE,
   SEND_BLOCKS,
   SEND_LOSES,
   SEND_CLOSED_WHEN_FULL,
@@ -57,6 +58,7 @@ enum fault {
   RECV_SPINS,
   RECV_OVERSTAYS,
   RECV_ZERO,
+  RECV_MINUS_ONE,
   RECV_NEEDS_INPUT,
   RECV_SLEEPS_THROUGH_ROOM,
   CLOSED_EARLY,
@@ -111,6 +113,7 @@ static const struct planted {
     {CONNECT_BELIEVES, "connect takes a refusal for a connection",
      "connect: says that it is refused", NULL},
     {SEND_ZERO, "send returns 0", "send: does not block", NULL},
+    {SEND_MINUS_ONE, "send returns -1 when full", "send: does not block", NULL},
     {SEND_BLOCKS, "send blocks", "send: does not block", NULL},
     {SEND_LOSES, "send loses what does not fit", "send: does not block", NULL},
     {SEND_CLOSED_WHEN_FULL, "send takes a full buffer for the end", "send: does not block", NULL},
@@ -121,6 +124,7 @@ static const struct planted {
     {RECV_SPINS, "recv does not wait", "recv: waits", NULL},
     {RECV_OVERSTAYS, "recv waits for too long", "recv: waits", NULL},
     {RECV_ZERO, "recv returns 0", "recv: waits", NULL},
+    {RECV_MINUS_ONE, "recv returns -1 when nothing came", "recv: waits", NULL},
     {RECV_NEEDS_INPUT, "recv returns what only connect may", "recv: waits", NULL},
     {RECV_SLEEPS_THROUGH_ROOM, "recv does not tell of room", "send: does not block", NULL},
     {CLOSED_EARLY, "closed before the last byte", "recv: the last byte", NULL},
@@ -260,6 +264,8 @@ static int when_full(size_t size)
   switch (fault) {
   case SEND_ZERO:
     return 0;
+  case SEND_MINUS_ONE:
+    return -1;
   case SEND_LOSES:
     return (int)size;
   case SEND_CLOSED_WHEN_FULL:
@@ -307,6 +313,7 @@ static int receive(void *data, size_t size)
   if (got == 0)
     return fault == END_UNSEEN || fault == RESET_UNSEEN ? PORT_WOULD_BLOCK : PORT_CLOSED;
   if (may_retry() && fault == RECV_NEEDS_INPUT) return PORT_NEEDS_INPUT;
+  if (may_retry() && fault == RECV_MINUS_ONE) return -1;
   if (may_retry()) return fault == RECV_ZERO ? 0 : PORT_WOULD_BLOCK;
   return fault == RESET_UNSEEN ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }

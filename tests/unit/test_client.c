@@ -177,6 +177,42 @@ static void test_untrusted_by_the_server(void)
   fairlock_client_deinit(&client);
 }
 
+/* What a socket's call returns for any error. */
+static int send_minus_one(void *context, const void *data, size_t size)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  return -1;
+}
+
+static int receive_minus_one(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  (void)timeout_ms;
+  return -1;
+}
+
+/* A port that hands on what a socket's call returned does not wait for ever: it is closed. */
+static void test_minus_one(void)
+{
+  for (int i = 0; i < 3; i++) {
+    set_up();
+    if (i == 0) reachable = false;
+    unreachable = -1;
+    if (i == 1) transport.send = send_minus_one;
+    if (i == 2) transport.recv = receive_minus_one;
+    CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
+    CHECK_EQUAL(connects, 1);
+    transport.send = take;
+    transport.recv = say;
+    unreachable = PORT_UNREACHABLE;
+    fairlock_client_deinit(&client);
+  }
+}
+
 static void note(enum fairlock_log_event event, int status, const char *text, void *context)
 {
   CHECK_EQUAL(event, FAIRLOCK_LOG_NOT_CONNECTED);
@@ -1039,6 +1075,7 @@ const struct check_test check_tests[] = {
     {"client closed while connecting", test_closed_while_connecting},
     {"client untrusted", test_untrusted},
     {"client untrusted by the server", test_untrusted_by_the_server},
+    {"client: a port that returns -1", test_minus_one},
     {"client log", test_log},
     {"credentials: none at present", test_no_credentials},
     {"client forked", test_forked},
