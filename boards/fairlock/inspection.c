@@ -348,81 +348,52 @@ void inspection_carry_over(struct inspection *inspection, const struct inspectio
   }
 }
 
-/* The members of a hold that are named the same wherever it is printed, a comma before each. */
-static void print_json_hold(FILE *to, const struct holder *holder)
+/* How long the hold has lasted, how long its lease is, and whether it is alive. */
+static void print_json_state(FILE *to, const struct holder *holder, int64_t server_ms)
 {
-  fprintf(to, ",\"kind\":\"%s\",\"hold_count\":%" PRId64, party_kind(&holder->party),
-          holder->hold_count);
-  if (holder->ttl_ms < 0) fputs(",\"ttl_ms\":null", to);
-  else fprintf(to, ",\"ttl_ms\":%" PRId64, holder->ttl_ms);
+  bool judged = holder->unheard_ms >= 0 && holder->renews;
   if (holder->token == 0) fputs(",\"token\":null,\"since_ms\":null", to);
   else
     fprintf(to, ",\"token\":%" PRIu64 ",\"since_ms\":%" PRIu64, holder->token,
             holder->token / 1000);
+  if (holder->token == 0 || server_ms < 0) fputs(",\"age_ms\":null", to);
+  else fprintf(to, ",\"age_ms\":%" PRId64, holder_age_ms(holder, server_ms));
   if (holder->unheard_ms < 0) fputs(",\"lease_ms\":null,\"unheard_ms\":null", to);
   else
     fprintf(to, ",\"lease_ms\":%" PRIu32 ",\"unheard_ms\":%" PRId64, holder->lease_ms,
             holder->unheard_ms);
-}
-
-/* Whether it is alive and listens; prefix: of the names of these members. */
-static void print_json_state(FILE *to, const struct holder *holder, const char *prefix)
-{
-  bool judged = holder->unheard_ms >= 0 && holder->renews;
   const char *alive = !judged ? "null" : holder->party.alive ? "true" : "false";
-  fprintf(to, ",\"%salive\":%s,\"%slistens\":%s", prefix, alive, prefix,
-          holder->party.listens ? "true" : "false");
+  fprintf(to, ",\"alive\":%s,\"listens\":%s", alive, holder->party.listens ? "true" : "false");
 }
 
-/* The members that describe one hold: that which ends last. */
-static void print_json_holder(FILE *to, const struct inspection *inspection)
+static void print_json_holder(FILE *to, const struct holder *holder, int64_t server_ms)
 {
-  const struct holder *holder = inspection->holders;
-  if (inspection->holder_count == 0) {
-    fputs("\"held\":false,\"holder\":null,\"kind\":null,\"hold_count\":0,\"ttl_ms\":null,"
-          "\"token\":null,\"since_ms\":null,\"lease_ms\":null,\"unheard_ms\":null,"
-          "\"holder_alive\":null,\"holder_listens\":false",
-          to);
-    return;
-  }
-  fputs("\"held\":true,", to);
-  print_json_bytes(to, "holder", holder->party.id, holder->party.id_size);
-  print_json_hold(to, holder);
-  print_json_state(to, holder, "holder_");
+  putc('{', to);
+  print_json_bytes(to, "id", holder->party.id, holder->party.id_size);
+  fprintf(to, ",\"kind\":\"%s\",\"hold_count\":%" PRId64, party_kind(&holder->party),
+          holder->hold_count);
+  if (holder->ttl_ms < 0) fputs(",\"ttl_ms\":null", to);
+  else fprintf(to, ",\"ttl_ms\":%" PRId64, holder->ttl_ms);
+  print_json_state(to, holder, server_ms);
+  putc('}', to);
 }
 
-static void print_json_holders(FILE *to, const struct inspection *inspection)
+void inspection_print_json(FILE *to, const struct inspection *inspection,
+                           const struct inspected *of)
 {
-  fprintf(to, ",\"shared\":%s,\"limit\":", inspection->shared ? "true" : "false");
+  putc('{', to);
+  print_json_bytes(to, "name", of->name, of->size);
+  putc(',', to);
+  print_json_bytes(to, "server", of->server, strlen(of->server));
+  fprintf(to,
+          ",\"held\":%s,\"shared\":%s,\"limit\":", inspection->holder_count > 0 ? "true" : "false",
+          inspection->shared ? "true" : "false");
   if (inspection->limit == 0) fputs("null", to);
   else fprintf(to, "%" PRIu32, inspection->limit);
   fprintf(to, ",\"holder_count\":%zu,\"holders\":[", inspection->holder_count);
   for (size_t i = 0; i < inspection->holder_count; i++) {
-    const struct holder *holder = &inspection->holders[i];
-    fputs(i > 0 ? ",{" : "{", to);
-    print_json_bytes(to, "id", holder->party.id, holder->party.id_size);
-    print_json_hold(to, holder);
-    print_json_state(to, holder, "");
-    putc('}', to);
+    if (i > 0) putc(',', to);
+    print_json_holder(to, &inspection->holders[i], of->server_ms);
   }
-  putc(']', to);
-}
-
-void inspection_print_json(FILE *to, const struct inspection *inspection, const char *name,
-                           size_t size, const char *server)
-{
-  putc('{', to);
-  print_json_bytes(to, "name", name, size);
-  putc(',', to);
-  print_json_bytes(to, "server", server, strlen(server));
-  putc(',', to);
-  print_json_holder(to, inspection);
-  print_json_holders(to, inspection);
-}
-
-void inspection_print_json_age(FILE *to, int64_t age_ms, size_t waiters)
-{
-  if (age_ms < 0) fputs(",\"age_ms\":null", to);
-  else fprintf(to, ",\"age_ms\":%" PRId64, age_ms);
-  fprintf(to, ",\"waiter_count\":%zu", waiters);
+  fprintf(to, "],\"waiter_count\":%zu", of->waiters);
 }

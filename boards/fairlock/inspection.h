@@ -100,12 +100,18 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
 void inspection_carry_over(struct inspection *inspection, const struct inspection *before,
                            uint32_t now);
 
-/* Prints the '{' of a JSON object and its first members: the name, the server, and the holders. */
-void inspection_print_json(FILE *to, const struct inspection *inspection, const char *name,
-                           size_t size, const char *server);
+/* What is inspected, where, and when. */
+struct inspected {
+  const char *name;
+  size_t size;
+  const char *server;
+  int64_t server_ms; /* the server's time; -1: not known */
+  size_t waiters;
+};
 
-/* Prints two more members, with a comma before each, which `fairlock list` and `status` share. */
-void inspection_print_json_age(FILE *to, int64_t age_ms, size_t waiters);
+/* Prints a JSON object but for its end: all that `fairlock list` and `status` both tell. */
+void inspection_print_json(FILE *to, const struct inspection *inspection,
+                           const struct inspected *of);
 
 /* Returns "fairlock" or "redisson"; and "unknown", "listens", "silent" or "dead". */
 const char *party_kind(const struct party *party);

@@ -306,6 +306,7 @@ static int64_t wait_ms(const struct list *list, const struct inspection *inspect
 static void note_ages(struct entry *entry, const struct inspection *inspection, int64_t now)
 {
   bool held = inspection->holder_count > 0;
+  entry->read_ms = now;
   entry->age_ms = held ? holder_age_ms(inspection->holders, now) : -1;
   entry->longest_ms = entry->age_ms;
   for (size_t i = 1; i < inspection->holder_count; i++) {
@@ -340,8 +341,9 @@ static void add_entry(struct list *list, const char *name, size_t size,
 static void print_entry(const struct list *list, const struct entry *entry)
 {
   if (list->form == JSON) {
-    inspection_print_json(stdout, &entry->inspection, entry->name, entry->size, entry->server);
-    inspection_print_json_age(stdout, entry->age_ms, entry->waiters);
+    const struct inspected of = {entry->name, entry->size, entry->server, entry->read_ms,
+                                 entry->waiters};
+    inspection_print_json(stdout, &entry->inspection, &of);
     puts("}");
     return;
   }

@@ -90,14 +90,18 @@ static void say_loaded(struct load *load, const char *address)
   if (load->json) {
     putchar('{');
     print_json_bytes(stdout, "server", server, strlen(server));
+    fputs(",\"scripts\":{", stdout);
   } else {
     char *shown = bytes_shown(server, strlen(server));
     printf("%s:", shown);
     free(shown);
   }
-  for (size_t i = 0; i < SCRIPTS; i++)
-    printf(load->json ? ",\"%s\":\"%s\"" : " %s %s", scripts[i].name, scripts[i].script->sha1);
-  puts(load->json ? "}" : "");
+  for (size_t i = 0; i < SCRIPTS; i++) {
+    const char *before = !load->json ? " " : i > 0 ? "," : "";
+    printf(load->json ? "%s\"%s\":\"%s\"" : "%s%s %s", before, scripts[i].name,
+           scripts[i].script->sha1);
+  }
+  puts(load->json ? "}}" : "");
 }
 
 static void say_failed(struct load *load, int status)

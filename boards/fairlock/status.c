@@ -67,31 +67,39 @@ static const char *json_bool(bool value)
   return value ? "true" : "false";
 }
 
+static bool has_token(const struct inspection *inspection)
+{
+  size_t i = 0;
+  while (i < inspection->holder_count && inspection->holders[i].token == 0)
+    i++;
+  return i < inspection->holder_count;
+}
+
 /*
- * How long the hold that ends last has lasted, in ms, by the clock of the server at address; -1: not known. A
- * second connection asks for that clock, because the library has no function for it.
+ * The time of the server at address, by which holds have begun; -1: not known, or of no use. A second
+ * connection asks for it, because the library has no function for that.
  */
-static int64_t age_ms(struct report *report, const struct inspection *inspection,
-                      const char *address)
+static int64_t server_ms(struct report *report, const struct inspection *inspection,
+                         const char *address)
 {
   static const struct word time[] = {{"TIME", 4}};
   struct query *query = &report->query;
   int64_t now = 0;
   query->session = &report->second;
-  if (inspection->holder_count == 0 || inspection->holders->token == 0) return -1;
-  if (query_open(query, address) != FAIRLOCK_OK) return -1;
+  if (!has_token(inspection) || query_open(query, address) != FAIRLOCK_OK) return -1;
   int status = query_ask(query, time, 1);
   if (status == FAIRLOCK_OK) status = query_time(query, &now);
   query_close(query);
-  return status == FAIRLOCK_OK ? holder_age_ms(inspection->holders, now) : -1;
+  return status == FAIRLOCK_OK ? now : -1;
 }
 
 static void print_json(struct report *report, const char *name, const struct inspection *inspection,
                        const char *address)
 {
-  const char *server = *address != 0 ? address : report->session.server.shown;
-  inspection_print_json(stdout, inspection, name, strlen(name), server);
-  inspection_print_json_age(stdout, age_ms(report, inspection, address), inspection->waiter_count);
+  const struct inspected of = {name, strlen(name),
+                               *address != 0 ? address : report->session.server.shown,
+                               server_ms(report, inspection, address), inspection->waiter_count};
+  inspection_print_json(stdout, inspection, &of);
   fputs(",\"waiters\":[", stdout);
   for (size_t i = 0; i < inspection->waiter_count; i++) {
     const struct party *waiter = &inspection->waiters[i];

@@ -11,7 +11,7 @@ known() {
 
 # hashes: of the last load --json
 hashes() {
-  jq -r '.lock, .break, .inspect, .shared, .downgrade' "$dir/out"
+  jq -r '.scripts|.lock, .break, .inspect, .shared, .downgrade' "$dir/out"
 }
 
 test_load() {
@@ -20,7 +20,7 @@ test_load() {
   [ "$(known $(hashes))" = 5 ] || fail "the server does not know $(cat "$dir/out")"
   for name in lock break inspect shared downgrade; do
     wanted=$(sed -n "s/^#define FAIRLOCK_$(echo $name | tr '[:lower:]' '[:upper:]')_SHA1 *\"\(.*\)\"/\1/p" lock/scripts/hashes.h)
-    [ "$(jq -r .$name "$dir/out")" = "$wanted" ] || fail "$name is not $wanted: $(cat "$dir/out")"
+    [ "$(jq -r .scripts.$name "$dir/out")" = "$wanted" ] || fail "$name is not $wanted: $(cat "$dir/out")"
   done
   all=$(hashes)
   expect 0 "$fairlock" load

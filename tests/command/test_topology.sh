@@ -134,7 +134,7 @@ test_refusing_master() {
 
 # knows_scripts PORT: all that the last load has printed
 knows_scripts() {
-  scripts=$(jq -r 'del(.server)[]' "$dir/out" | sort -u)
+  scripts=$(jq -r '.scripts[]' "$dir/out" | sort -u)
   [ "$(redis-cli -p $1 script exists $scripts | grep -c 1)" = "$(echo $scripts | wc -w)" ]
 }
 
