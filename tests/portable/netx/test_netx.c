@@ -479,6 +479,34 @@ static void test_last_words(void)
   close_link();
 }
 
+static ULONG state_of_socket(void)
+{
+  ULONG state = 0;
+  (void)nx_tcp_socket_info_get(&server.socket, NX_NULL, NX_NULL, NX_NULL, NX_NULL, NX_NULL, NX_NULL,
+                               NX_NULL, &state, NX_NULL, NX_NULL, NX_NULL);
+  return state;
+}
+
+/* So does one that has closed before connect() looked. */
+static void test_closed_while_connecting(void)
+{
+  char data[8];
+  set_up(1536);
+  listener = listen_anywhere(&port);
+  aim(IP_ADDRESS(127, 0, 0, 1));
+  (void)link_connect(0);
+  peer = take_call(listener);
+  CHECK_EQUAL(write(peer, "-ERR", 4), 4);
+  (void)close(peer);
+  peer = -1;
+  for (int i = 0; i < 1000 && state_of_socket() != NX_TCP_CLOSE_WAIT; i++)
+    (void)tx_thread_sleep(1);
+  CHECK_EQUAL(link_connect(0), PORT_OK);
+  CHECK_EQUAL(recv_in_the_end(data, sizeof data), 4);
+  CHECK_EQUAL(recv_in_the_end(data, sizeof data), PORT_CLOSED);
+  close_link();
+}
+
 /* The peer is told at once, and what was received and not taken goes back to the pool. */
 static void test_close_tells(void)
 {
@@ -552,6 +580,7 @@ const struct check_test check_tests[] = {
     {"netx: no packets to receive", test_no_packets_to_receive},
     {"netx: packet that cannot be read", test_packet_that_cannot_be_read},
     {"netx: last words", test_last_words},
+    {"netx: closed while connecting", test_closed_while_connecting},
     {"netx: close tells", test_close_tells},
     {"netx: close beside a silent server", test_close_beside_a_silent_server},
     {"netx: ticks", test_ticks},
