@@ -103,6 +103,13 @@ UINT nx_packet_release(NX_PACKET *packet)
   return NX_SUCCESS;
 }
 
+static ULONG available(NX_PACKET_POOL *pool)
+{
+  ULONG count;
+  (void)nx_packet_pool_info_get(pool, NX_NULL, &count, NX_NULL, NX_NULL, NX_NULL);
+  return count;
+}
+
 /* How much fits into a packet that has no other behind it. */
 static ULONG room(const NX_PACKET *packet)
 {
@@ -183,8 +190,7 @@ static void be_closed(NX_TCP_SOCKET *tcp)
 static void send_nothing_first(NX_TCP_SOCKET *tcp)
 {
   NX_PACKET *packet;
-  if (!nx_ip.empty_packet) return;
-  nx_ip.empty_packet = 0;
+  if (__atomic_exchange_n(&nx_ip.empty_packet, 0, __ATOMIC_RELAXED) == 0) return;
   if (nx_packet_allocate(tcp->pool, &packet, 0, NX_NO_WAIT) == NX_SUCCESS) enqueue(tcp, packet);
 }
 
@@ -195,7 +201,7 @@ static void receive(NX_TCP_SOCKET *tcp)
   NX_PACKET *packet;
   send_nothing_first(tcp);
   if (nx_packet_allocate(tcp->pool, &packet, 0, NX_NO_WAIT) != NX_SUCCESS) return;
-  ULONG fits = room(packet) * (1UL + tcp->pool->nx_packet_pool_available);
+  ULONG fits = room(packet) * (1UL + available(tcp->pool));
   if (fits > SEGMENT) fits = SEGMENT;
   if (fits > tcp->window - tcp->queued) fits = tcp->window - tcp->queued;
   ssize_t got = recv(tcp->fd, data, fits, MSG_DONTWAIT | MSG_PEEK);
@@ -238,7 +244,7 @@ static void *run(void *context)
   NX_TCP_SOCKET *tcp = context;
   (void)pthread_mutex_lock(&stack);
   while (tcp->thread_runs) {
-    bool full = tcp->queued >= tcp->window || tcp->pool->nx_packet_pool_available == 0;
+    bool full = tcp->queued >= tcp->window || available(tcp->pool) == 0;
     struct pollfd wanted[2] = {{.fd = -1}, {.fd = tcp->wake[0], .events = POLLIN}};
     bool connects = tcp->state == NX_TCP_SYN_SENT && !tcp->ip->silent;
     if (connects || receives(tcp)) wanted[0].fd = tcp->fd;
