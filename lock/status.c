@@ -54,7 +54,7 @@ const char *fairlock_status_text(int status)
   if (status == FAIRLOCK_PENDING) return "still going on";
   if (status > 0 || status < FAIRLOCK_OTHER_LIMIT) return "no status";
   const PORT_FLASH char *text = texts;
-  for (; status < 0; status++) {
+  for (int before = status; before < 0; before++) {
     while (*text++ != 0) {
     }
   }
