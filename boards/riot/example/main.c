@@ -17,6 +17,17 @@
 #include "conformance.h"
 #endif
 
+/* What the Makefile does not say. */
+#ifndef SERVER_ADDRESS
+#define SERVER_ADDRESS "192.0.2.2"
+#endif
+#ifndef SERVER_PORT
+#define SERVER_PORT 6379
+#endif
+#ifndef HOLDS
+#define HOLDS 10
+#endif
+
 #define HOLD_MS 100
 
 static struct port_lwip server;
