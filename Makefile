@@ -219,7 +219,7 @@ TESTS_OF_TESTS := $(FOUND_TEST) tests/demo/test_picture.sh tests/bench/decode_cy
   tests/fuzz/names.sh $(PAGES_TEST) $(OPERATORS_TEST) \
   $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
-LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
+LONG_WAITS := $(MODEM_LONG) $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared test_url)
 OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
   $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(NUTTX_TEST) $(RIOT_TESTS) $(DEB_TEST) $(ZEPHYR_TESTS) $(ARDUINO_TESTS) $(PLUS_TCP_TESTS) $(NETX_TESTS) tests/command/test_plain.sh
