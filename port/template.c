@@ -206,12 +206,9 @@ void port_event_destroy(struct port_event *event)
 }
 
 /*
- * A MODEM WITH AT COMMANDS. It is a small stack behind a serial line: each function sends a
- * command, and reads answers and reports (URCs) into a ring of its own, a few bytes a call, so that
- * none blocks. After a reset of the device the modem may still be connected, or be waiting for the
- * rest of a send: connect() begins with what makes it listen to commands again, and closes what is
- * open. close() cannot wait for the modem's answer either: note that the connection has to be
- * closed, and let the next connect() do it, or the next function that is called.
+ * A MODEM WITH AT COMMANDS: take boards/examples/modem, which has a table for each family. After a
+ * reset of the device the modem may still be connected, or be waiting for the rest of a send; and
+ * close() cannot wait for its answer.
  *
  * AN RTOS WITH SOCKETS. Try port/posix/socket.c and resolve.c first: lwIP's socket API
  * (LWIP_SOCKET, LWIP_SOCKET_POLL, LWIP_DNS, LWIP_SO_RCVTIMEO, LWIP_SO_SNDTIMEO), Zephyr

@@ -25,7 +25,7 @@ trap 'rm -rf "$place"' EXIT
 {
   sed -n 's/^LOAD \(.*\)\.o$/\1.ci/p' "$image.map"
   sed -n 's/^.*\/\(single\|lwip\)\.a(\([a-z0-9_]*\)\.o)$/\1 \2/p' "$image.map" | sort -u | while read -r archive name; do
-    find "$folder/$archive" -name "$name.ci" ! -path '*/tests/*' ! -path '*/examples/*'
+    find "$folder/$archive" -name "$name.ci" ! -path '*/tests/*' \( ! -path '*/examples/*' -o -path '*/examples/modem/*' \)
   done
 } >"$place/graphs"
 case $row in

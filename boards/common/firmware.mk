@@ -26,7 +26,7 @@ AR := $(TOOLS)ar
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 CFLAGS := $(CPU) -Os -g -ffunction-sections -fdata-sections -fno-common -fcallgraph-info=su
 LWIP_INCLUDES := -Iboards/common -isystem $(LWIP)/include
-INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Iport/conformance -Itests $(LWIP_INCLUDES) \
+INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iboards/examples/modem -Iport/bearssl -Iport/conformance -Itests $(LWIP_INCLUDES) \
   -isystem $(BEARSSL)/inc -I$(BUILD)/tests/bearssl/keys
 FLAGS := -std=c11 $(WARNINGS) $(INCLUDES) $(DEFINES:%=-D%) $(CFLAGS)
 LDFLAGS := $(CFLAGS) -nostdlib -static -Wl,--gc-sections -T boards/common/firmware.ld $(MEMORY:%=-Wl,--defsym=%)
@@ -38,7 +38,7 @@ images: $(IMAGES:%=$(OUT)/%.elf) $(OUT)/run
 
 # What images are made of. One library for programs of one task, one for those with a kernel: the
 # size of a client, which holds a mutex, differs. The linker takes what an image needs.
-LIBRARY := $(wildcard resp/*.c lock/*.c) $(wildcard port/lwip/*.c port/bearssl/*.c) port/uart/uart.c
+LIBRARY := $(wildcard resp/*.c lock/*.c) $(wildcard port/lwip/*.c port/bearssl/*.c boards/examples/modem/*.c) port/uart/uart.c
 SUPPORT := $(addprefix boards/common/,stack.c string.c log.c semihosting.c network.c $(DRIVERS:%=%.c))
 LWIP_SOURCES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c \
   tcp_out.c timeouts.c ipv4/etharp.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c) netif/ethernet.c
@@ -92,6 +92,7 @@ OBJECT := $(OUT)/single
 $(OUT)/superloop.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/superloop_follow.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_follow.o
 $(OUT)/superloop_uart.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o
+$(OUT)/superloop_modem.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_modem.o
 $(OUT)/superloop_shared.elf: $(OBJECT)/boards/examples/download.o $(OBJECT)/boards/common/link_lwip.o
 # Without the scripts' texts: what is linked itself is taken in place of what the library has.
 HASHES := $(OBJECT)/lock/scripts/hashes.o

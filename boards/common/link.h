@@ -1,6 +1,6 @@
 /*
  * The examples' way to the server: TCP over a board's Ethernet (link_lwip.c), the same to servers
- * that move (link_follow.c), or a serial line (link_uart.c).
+ * that move (link_follow.c), a serial line (link_uart.c), or a cellular modem (link_modem.c).
  */
 #ifndef LINK_H
 #define LINK_H

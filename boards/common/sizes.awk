@@ -15,7 +15,7 @@ function part(file) {
   if (file ~ /single\.a\((engine|handle|schedule|pipeline|request|reply|inspect|topology|events)\.o/) return "engine"
   if (file ~ /(single\.a\((scripts|texts)|\/hashes)\.o/) return "scripts"
   if (file ~ /single\.a\((client|status)\.o/) return "client"
-  if (file ~ /single\.a\((tcp|seeds|uart|threads)\.o/) return "port"
+  if (file ~ /single\.a\((tcp|seeds|uart|modem|families|threads)\.o/) return "port"
   return "other"
 }
 

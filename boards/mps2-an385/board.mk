@@ -5,6 +5,6 @@ DRIVERS := cortex_m fpgaio cmsdk_uart lan9118
 DEFINES := CLOCK_HZ=25000000 FPGAIO_BASE=0x40028000 UART_BASE=0x40004000 LINE_BASE=0x40005000 LAN9118_BASE=0x40200000 TIMER_BASE=0x40000000
 QEMU := qemu-system-arm -M mps2-an385
 NIC := -nic user,id=net0,model=lan9118
-IMAGES += superloop_follow superloop_shared superloop_uart superloop_hashes superloop_uart_hashes superloop_pinned superloop_ca handshake_pinned handshake_ca \
+IMAGES += superloop_follow superloop_shared superloop_uart superloop_modem superloop_hashes superloop_uart_hashes superloop_pinned superloop_ca handshake_pinned handshake_ca \
   superloop_mbedtls handshake_mbedtls \
   station_uart conformance conformance_uart lowpower keep reset

@@ -42,9 +42,10 @@ static void start(struct board *board, const char *what)
   if (strstr(image, "pinned") != NULL) arguments[0] = secure_ec.port_text;
   if (strstr(image, "_ca") != NULL || strstr(image, "_mbedtls") != NULL)
     arguments[0] = secure_rsa.port_text;
-  if (strstr(image, "uart") != NULL &&
+  bool over_modem = strstr(image, "modem") != NULL;
+  if ((over_modem || strstr(image, "uart") != NULL) &&
       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0) {
-    (void)bridge_start(line[0]);
+    (void)(over_modem ? modem_start_on(line[0]) : bridge_start(line[0]));
   }
   board_start_with_line(board, name, image, arguments, line[1]);
 }

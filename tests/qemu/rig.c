@@ -109,6 +109,23 @@ pid_t bridge_start(int line)
   return bridge_start_to(line, server.port_text);
 }
 
+static void run_modem(int index, void *context)
+{
+  char line[12];
+  int *socket = context;
+  (void)index;
+  (void)fcntl(*socket, F_SETFD, 0);
+  (void)snprintf(line, sizeof line, "%d", *socket);
+  execlp("python3", "python3", "tests/modem/modem.py", "--line", line, server.port_text,
+         (char *)NULL);
+  _exit(127);
+}
+
+pid_t modem_start_on(int line)
+{
+  return spawn(run_modem, 0, &line);
+}
+
 /* Reads more of the log, if there is any within that time. */
 static bool listen_on(struct board *board, int timeout_ms)
 {

@@ -35,6 +35,9 @@ pid_t bridge_start(int line);
 /* The same to something else that listens at that port of this host. */
 pid_t bridge_start_to(int line, const char *port);
 
+/* The same with a simulated modem, which opens all connections to the suite's server. */
+pid_t modem_start_on(int line);
+
 /*
  * Waits for a line that begins with text, and passes over all others. False: it does not come
  * within SOON.

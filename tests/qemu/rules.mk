@@ -11,7 +11,7 @@ SUITES += $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
 $(call needs,$(BUILD)/tests/qemu/test_lwip,$(BUILD)/lwip/src)
 $(call needs,$(BUILD)/tests/qemu/test_uart,$(BUILD)/redis-server)
 $(call needs,$(ON_TARGET),firmware)
-$(call needs,size-boards size-table $(QEMU_TESTS) $(IMAGE_TESTS),firmware $(BUILD)/redis-server)
+$(call needs,size-boards size-table $(QEMU_TESTS) $(IMAGE_TESTS),python3 firmware $(BUILD)/redis-server)
 $(call needs,qemu-tests,$(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS))
 $(call needs,freertos,firmware cargo=cargo-web $(BUILD)/redis-server)
 

@@ -1,6 +1,6 @@
 /*
  * The examples of boards/examples do what their comments promise: the superloop keeps running while
- * it waits, over lwIP and over a serial line, also without the scripts' texts; two of those that
+ * it waits, over lwIP, a serial line and a modem, also without the scripts' texts; two of those that
  * download do so at a time; the one in low power sleeps, and preempted tasks share one connection.
  */
 #include "rig.h"
@@ -92,6 +92,21 @@ static void test_superloop_uart(void)
   (void)close(line[1]);
   check_superloop();
   CHECK_EQUAL(reap(bridge), 0); /* it ends with its line */
+}
+
+/* The same over a modem. */
+static void test_superloop_modem(void)
+{
+  int line[2];
+  begin();
+  actor_start(&actor, server.port, "door:7");
+  const char *const arguments[] = {"-", "3", "1000", NULL};
+  if (!CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0)) return;
+  (void)modem_start_on(line[0]);
+  board_start_with_line(&board, "mps2-an385", "superloop_modem", arguments, line[1]);
+  (void)close(line[0]);
+  (void)close(line[1]);
+  check_superloop();
 }
 
 /* A host that downloads when its turn has come. */
@@ -316,6 +331,7 @@ const struct check_test check_tests[] = {
     {"qemu_superloop_on_arm", test_superloop_arm},
     {"qemu_superloop_on_riscv", test_superloop_riscv},
     {"qemu_superloop_over_a_serial_line", test_superloop_uart},
+    {"qemu_superloop_over_a_modem", test_superloop_modem},
     {"qemu_superloop_without_texts", test_superloop_hashes},
     {"qemu_downloads_share", test_downloads},
     {"qemu_serial_line_faults", test_serial_line_faults},

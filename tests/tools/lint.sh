@@ -17,7 +17,7 @@ host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.
   grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '^tests/portable/plus_tcp/' -e '^tests/portable/netx/' -e '^tests/portable/riot/' -e '/fuzz_bearssl' -e '/doors\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
-  boards/examples/keep/keep.c boards/examples/reset.c 'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
+  boards/examples/keep/keep.c boards/examples/reset.c 'boards/examples/modem/*.c' 'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
   tests/qemu/handshake.c tests/qemu/conformance.c)
 kernel=$(sh tests/tools/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
 freertos=$(sh tests/tools/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
@@ -191,7 +191,7 @@ look() {
   shift 2
   defines=$(setting "$board" DEFINES | sed 's/[^ ]*=/-D&/g')
   # shellcheck disable=SC2086
-  set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Iport/conformance -Itests -Ibuild/tests/bearssl/keys \
+  set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iboards/examples/modem -Iport/bearssl -Iport/conformance -Itests -Ibuild/tests/bearssl/keys \
     -isystem build/bearssl/inc $mbedtls_here $lwip $defines
   # shellcheck disable=SC2086
   check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -fsyntax-only
@@ -223,15 +223,15 @@ look riscv-virt "$riscv" $rv32 -Iport/single
 # shellcheck disable=SC2086
 check "cppcheck, firmware" cppcheck -q -j "$cores" --std=c11 --enable=warning,performance,portability --inline-suppr \
   --error-exitcode=1 --suppress=missingIncludeSystem --suppress=comparePointers \
-  $includes -Iport/uart -Iport/lwip -Iport/conformance -Iboards/common $firmware $kernel $riscv $freertos $beside
+  $includes -Iport/uart -Iboards/examples/modem -Iport/lwip -Iport/conformance -Iboards/common $firmware $kernel $riscv $freertos $beside
 for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
   check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $(warnings_of $compiler) $includes -Itests -Itests/server \
-    -Itests/bearssl -Iport/uart -Iport/lwip -Iport/sockets -Iport/conformance -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -fsyntax-only
+    -Itests/bearssl -Iport/uart -Iboards/examples/modem -Iport/lwip -Iport/sockets -Iport/conformance -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -fsyntax-only
 done
 # shellcheck disable=SC2086
-check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c" gcc -std=c11 $warnings $includes \
-  -Iport/lwip -Iport/uart -Itests/qemu/lwip $lwip -O2 -fanalyzer -c -o /dev/null
+check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c boards/examples/modem/modem.c" gcc -std=c11 $warnings $includes \
+  -Iport/lwip -Iport/uart -Iboards/examples/modem -Itests/qemu/lwip $lwip -O2 -fanalyzer -c -o /dev/null
 for header in $(sh tests/tools/sources.sh resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/port_posix.h \
   port/openssl/port_openssl.h port/conformance/conformance.h); do
   # shellcheck disable=SC2086

@@ -1,0 +1,55 @@
+/*
+ * The second UART as the line of a cellular modem; in the simulator, of a simulated one
+ * (tests/modem/modem.py).
+ */
+#include "link.h"
+
+#include "board.h"
+#include "modem.h"
+
+static size_t read_line(void *context, void *data, size_t size)
+{
+  (void)context;
+  return board_line_read(data, size);
+}
+
+static size_t write_line(void *context, const void *data, size_t size)
+{
+  (void)context;
+  return board_line_write(data, size);
+}
+
+static void wait_line(void *context, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)timeout_ms;
+  board_idle();
+}
+
+void port_idle(uint32_t ms)
+{
+  (void)ms; /* the tick ends it within a millisecond */
+  board_idle();
+}
+
+/* A request takes two or three commands, and its way through a cellular network and back. */
+bool link_start(struct fairlock_client *client, const struct fairlock_config *config)
+{
+  static const char *const setup[] = {"AT+QICSGP=1,1,\"internet\"", "AT+QIACT=1", NULL};
+  static const struct modem_line line = {read_line, write_line, wait_line, NULL, NULL};
+  static const struct modem_config modem_config = {.family = &modem_quectel,
+                                                   .line = &line,
+                                                   .setup = setup,
+                                                   .host = "redis.example",
+                                                   .port = 6379};
+  static struct modem modem;
+  static struct fairlock_config slow;
+  slow = *config;
+  slow.lease_ms = 60000;
+  slow.waiter_ms = 15000;
+  slow.response_ms = 10000;
+  slow.connect_ms = 30000;
+  board_line_init();
+  return modem_init(&modem, &modem_config) &&
+         fairlock_client_init(client, &slow, &modem.transport) == FAIRLOCK_OK;
+}
