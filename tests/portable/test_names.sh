@@ -79,6 +79,7 @@ beside() {
     port/lwip/*) echo "-Iport/single -Iboards/common -isystem $build/lwip/src/include" ;;
     port/freertos/*) echo "-Iport/freertos -Iport/lwip -Iboards/common -isystem $build/lwip/src/include -isystem $dir" ;;
     port/freertos_plus_tcp/*) echo "-Iport/freertos -isystem tests/portable/plus_tcp" ;;
+    port/riot/*) echo "-Iport/riot -Iport/lwip -Iboards/common -isystem $build/lwip/src/include -isystem tests/portable/riot" ;;
     port/zephyr/*) echo "-Iport/zephyr -isystem tests/portable/zephyr" ;;
     port/netx/*) echo "-Iport/netx -isystem tests/portable/netx" ;;
     *) echo "-Iport/single" ;;
