@@ -742,7 +742,7 @@ void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZ
   port_mutex_unlock(&client->mutex);
 }
 
-int fairlock_last_error(struct fairlock_client *client)
+int fairlock_server_status(struct fairlock_client *client)
 {
   if (forked(client)) return FAIRLOCK_FORKED;
   lock(client);

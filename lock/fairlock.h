@@ -405,7 +405,7 @@ void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZ
  * Why the server gives no useful answers at present, as a status; FAIRLOCK_OK: it does, or nothing
  * is known yet. While a lock is held, this is the reason for which its lease is not renewed.
  */
-int fairlock_last_error(struct fairlock_client *client);
+int fairlock_server_status(struct fairlock_client *client);
 
 /*
  * Copies the id under which handle holds and waits, "<client id>:<number>", with a NUL; "" before

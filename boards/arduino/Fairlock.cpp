@@ -271,7 +271,7 @@ const char *FairlockClient::statusText() const
 
 int FairlockClient::error()
 {
-  return begun_ ? fairlock_last_error(&client_) : FAIRLOCK_INVALID;
+  return begun_ ? fairlock_server_status(&client_) : FAIRLOCK_INVALID;
 }
 
 const char *FairlockClient::errorText()

@@ -207,7 +207,7 @@ static struct guard_orders guard_orders(const struct agent_options *options)
 static void begin_ending(struct hold *hold, uint32_t left)
 {
   const struct agent_options *options = hold->options;
-  int why = fairlock_last_error(&hold->session->client);
+  int why = fairlock_server_status(&hold->session->client);
   if (why == FAIRLOCK_OK) why = FAIRLOCK_UNREACHABLE;
   tell_status(hold, AGENT_LOST, left > 0 ? why : FAIRLOCK_LOST);
   hold->phase = ENDED;
@@ -310,7 +310,7 @@ static bool asks_again(int why)
 /* Reports once why no server serves us. An unreachable one is reported only after AWAY_MS. */
 static void tell_why(struct hold *hold)
 {
-  int why = fairlock_last_error(&hold->session->client);
+  int why = fairlock_server_status(&hold->session->client);
   uint32_t now = port_clock_ms();
   if (why != FAIRLOCK_UNREACHABLE) hold->reached_at = now;
   bool away = now - hold->reached_at >= AWAY_MS;

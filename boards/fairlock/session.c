@@ -589,7 +589,7 @@ int session_connect(struct session *session)
 static bool changes(struct session *session)
 {
   return session->credentials.function != NULL &&
-         fairlock_last_error(&session->client) == FAIRLOCK_DENIED &&
+         fairlock_server_status(&session->client) == FAIRLOCK_DENIED &&
          fairlock_read_counters(&session->client).connects > 0;
 }
 

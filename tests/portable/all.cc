@@ -286,7 +286,7 @@ static void client(const char *service)
   CHECK(fairlock_run(&client) == FAIRLOCK_OK);
   CHECK(fairlock_wants(&client) & FAIRLOCK_RECEIVE);
   fairlock_error(&client, error);
-  CHECK(fairlock_last_error(&client) == FAIRLOCK_OK);
+  CHECK(fairlock_server_status(&client) == FAIRLOCK_OK);
   CHECK(error[0] == 0);
   auto counters = fairlock_read_counters(&client);
   CHECK(counters.acquisitions == 2);

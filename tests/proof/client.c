@@ -492,7 +492,7 @@ static void ask(void)
     (void)fairlock_wants(&K);
     break;
   case 5:
-    (void)fairlock_last_error(&K);
+    (void)fairlock_server_status(&K);
     break;
   case 6:
     (void)fairlock_read_counters(&K);

@@ -74,7 +74,7 @@ static void ask_all(struct fairlock *handle)
   REFUSED(fairlock_force_release(&client.client, "door", 4, FAIRLOCK_ANY_TOKEN));
   REFUSED(fairlock_ask(&client.client, "door", 4, FAIRLOCK_ANY_TOKEN));
   REFUSED(fairlock_inspect(&client.client, "door", 4, report, NULL));
-  REFUSED(fairlock_last_error(&client.client));
+  REFUSED(fairlock_server_status(&client.client));
   EXPECT(fairlock_poll(&client.client, 1000) > 60000);
   EXPECT(fairlock_wants(&client.client) == 0);
   fairlock_stop(&client.client);

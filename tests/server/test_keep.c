@@ -480,7 +480,7 @@ static void test_busy(void)
   CHECK_EQUAL(fairlock_connect(client), FAIRLOCK_OK);
   make_busy(&busy);
   CHECK_EQUAL(fairlock_start_acquire(&keeper.handle, 20000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  AWAIT(fairlock_last_error(client) == FAIRLOCK_UNAVAILABLE, fairlock_poll(client, 5));
+  AWAIT(fairlock_server_status(client) == FAIRLOCK_UNAVAILABLE, fairlock_poll(client, 5));
   end_busy(&busy);
   CHECK_EQUAL(await_result(&keeper.client, &keeper.handle), FAIRLOCK_OK);
   int64_t began = now_ms();

@@ -354,7 +354,7 @@ static void test_refused_auth(void)
   note("wrong");
   AWAIT(members[0].keys.refused >= 2, service_all(10, 0));
   CHECK(strncmp(client_error(&members[0].client), "WRONGPASS", 9) == 0);
-  CHECK_EQUAL(fairlock_last_error(&members[0].client.client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_server_status(&members[0].client.client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&members[0].handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&members[0].handle), FAIRLOCK_OK);
   int asked = members[0].keys.asked;

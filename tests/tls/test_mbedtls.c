@@ -202,7 +202,7 @@ static void test_ca_is_replaced(void)
   serve_with("moved", "TLSv1.2", "no");
   raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
   break_connection(&safe.client);
-  AWAIT(fairlock_last_error(&safe.client.client) == FAIRLOCK_UNTRUSTED,
+  AWAIT(fairlock_server_status(&safe.client.client) == FAIRLOCK_UNTRUSTED,
         service_for(&safe.client, 10));
   CHECK(wrap_failed_by(&safe.wrap, UNKNOWN_CA));
   renewed = true;

@@ -275,7 +275,7 @@ static bool is_refused(int i, const char *why)
   char text[PORT_OPENSSL_ERROR_SIZE];
   port_openssl_error(&pair.safe[i].wrap.tls, text);
   return strcmp(text, why) == 0 &&
-         fairlock_last_error(&pair.safe[i].client.client) == FAIRLOCK_UNTRUSTED;
+         fairlock_server_status(&pair.safe[i].client.client) == FAIRLOCK_UNTRUSTED;
 }
 
 /* Neither gets in, for this reason, and both go on trying. */

@@ -264,9 +264,9 @@ static void call_stop(void)
   fairlock_stop(client);
 }
 
-static void call_last_error(void)
+static void call_server_status(void)
 {
-  (void)fairlock_last_error(NULL);
+  (void)fairlock_server_status(NULL);
 }
 
 static void call_error(void)
@@ -303,7 +303,7 @@ static const struct {
     CALL(inspect),     CALL(start_acquire),   CALL(start_release), CALL(start_force_release),
     CALL(start_ask),   CALL(start_inspect),   CALL(start_deinit),  CALL(result),
     CALL(poll),        CALL(wants),           CALL(run),           CALL(stop),
-    CALL(error),       CALL(last_error),      CALL(read_counters), CALL(id),
+    CALL(error),       CALL(server_status),   CALL(read_counters), CALL(id),
     CALL(use_sharing), CALL(init_shared),     CALL(downgrade),     CALL(start_downgrade)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 

@@ -107,9 +107,9 @@ static void test_nobody_there(void)
 {
   set_up();
   reachable = false;
-  CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
-  CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_ask(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
@@ -142,7 +142,7 @@ static void test_untrusted(void)
   reachable = false;
   unreachable = PORT_UNTRUSTED;
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNTRUSTED);
-  CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_UNTRUSTED);
+  CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_UNTRUSTED);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&handle, 10000, 1000), FAIRLOCK_UNTRUSTED);
   CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_UNTRUSTED);
@@ -1051,7 +1051,7 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_ask(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_inspect(&client, "door", 4, report, NULL), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_FORKED);
   CHECK(fairlock_poll(&client, 1000) > 60000);
   CHECK_EQUAL(fairlock_wants(&client), 0);
   fairlock_stop(&client);
