@@ -509,7 +509,7 @@ int fairlock_start_force_release(struct fairlock *handle, struct fairlock_hold *
   return start_breaking(handle, hold, fairlock_engine_force);
 }
 
-int fairlock_start_ask(struct fairlock *handle, struct fairlock_hold *hold)
+int fairlock_start_ask_release(struct fairlock *handle, struct fairlock_hold *hold)
 {
   return start_breaking(handle, hold, fairlock_engine_ask);
 }
@@ -655,7 +655,8 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
   return break_hold(client, name, size, token, fairlock_engine_force);
 }
 
-int fairlock_ask(struct fairlock_client *client, const void *name, size_t size, uint64_t token)
+int fairlock_ask_release(struct fairlock_client *client, const void *name, size_t size,
+                         uint64_t token)
 {
   return break_hold(client, name, size, token, fairlock_engine_ask);
 }

@@ -61,7 +61,8 @@
  *   acquire           wait_ms, or offline_ms if the server gives no useful answer for that long;
  *                     and response_ms to leave the queue
  *   try_acquire       an answer; without one, connect_ms and twice response_ms
- *   release, downgrade, deinit, force_release, ask, inspect  an answer; without one, offline_ms
+ *   release, downgrade, deinit, force_release, ask_release, inspect
+ *                     an answer; without one, offline_ms
  *   connect           twice connect_ms, and response_ms; with fairlock_follow() at each seed
  *   start_..., remaining_ms, token, hold_count, result, cancel  never, except for the mutex
  */
@@ -168,8 +169,9 @@ typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
 typedef void (*fairlock_ended_fn)(struct fairlock *handle, int status, void *context);
 
 /*
- * A callback: an operator asks the holder to release (fairlock_ask(), `fairlock break --ask`). The
- * hold goes on until the program releases it. Called once for each message; a message may be lost.
+ * A callback: an operator asks the holder to release, by fairlock_ask_release() or `fairlock break
+ * --ask`. The hold goes on until the program releases it. Called once for each message; a message may
+ * be lost.
  */
 typedef void (*fairlock_asked_fn)(struct fairlock *handle, void *context);
 
@@ -580,7 +582,7 @@ struct fairlock_keeper {
  * it is released, that release and the next acquire with FAIRLOCK_RENEW are answered here, and
  * nothing is sent: the hold goes on, with its token. An acquire that would have less than two thirds
  * of the lease asks the server, and begins another hold. The keep ends when a client of any release
- * queues, which then holds two round trips later, or an operator asks (fairlock_ask()).
+ * queues, which then holds two round trips later, or an operator asks (fairlock_ask_release()).
  * While a lock is kept it is not held: fairlock_remaining_ms(), fairlock_hold_count() and
  * fairlock_token() are 0, any task may acquire, and `lost` is not called. Other clients still see a
  * holder. One that only tries is refused until the keep ends, and a fairlock_force_release() is not
@@ -661,7 +663,8 @@ struct fairlock_report {
   const char *id; /* the id of the holder or of a waiter, without a NUL; NULL: the lock is free */
   size_t id_size; /* bytes at id */
   bool ours;      /* a client of this library; false: Redisson */
-  bool listens;   /* it listens: a handover would reach a waiter, and fairlock_ask() the holder */
+  bool listens;   /* it listens: a handover would reach a waiter, and fairlock_ask_release() the
+                     holder */
   bool alive;     /* false: a waiter not heard within its timeout, or a holder that has missed two
                      renewals. true otherwise, also if that is not known */
   bool later;     /* a waiter of a later release, whose note cannot be read here */
@@ -718,7 +721,8 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
  *   FAIRLOCK_OK    the message was sent to a holder that listens. It may be lost, or ignored
  *   FAIRLOCK_BUSY  its holder cannot be asked: it does not listen, or is Redisson's
  */
-int fairlock_ask(struct fairlock_client *client, const void *name, size_t size, uint64_t token);
+int fairlock_ask_release(struct fairlock_client *client, const void *name, size_t size,
+                         uint64_t token);
 
 /* Which hold is meant: one that has this token and this holder. */
 struct fairlock_hold {
@@ -738,7 +742,7 @@ struct fairlock_hold {
  * waits. hold stays unchanged until the operation has ended.
  */
 int fairlock_start_force_release(struct fairlock *handle, struct fairlock_hold *hold);
-int fairlock_start_ask(struct fairlock *handle, struct fairlock_hold *hold);
+int fairlock_start_ask_release(struct fairlock *handle, struct fairlock_hold *hold);
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context);
 
 /* The version. The Makefile, the command and the tarball take it from here. */

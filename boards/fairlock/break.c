@@ -193,7 +193,7 @@ static int carry_out(struct breaking *breaking)
   struct fairlock_client *client = &breaking->session.client;
   int status = fairlock_init(&handle, client, breaking->name);
   if (status != FAIRLOCK_OK) return status;
-  status = breaking->ask ? fairlock_start_ask(&handle, &breaking->hold)
+  status = breaking->ask ? fairlock_start_ask_release(&handle, &breaking->hold)
                          : fairlock_start_force_release(&handle, &breaking->hold);
   while (status == FAIRLOCK_PENDING) {
     fairlock_poll(client, PORT_WAIT_MAX_MS);

@@ -274,9 +274,9 @@ static void client(const char *service)
   CHECK(holders == 2);
   fairlock_hold hold = {};
   hold.token = FAIRLOCK_ANY_TOKEN;
-  CHECK(fairlock_start_ask(&visitor, &hold) == FAIRLOCK_PENDING);
+  CHECK(fairlock_start_ask_release(&visitor, &hold) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &visitor) == FAIRLOCK_OK); /* it listens, as it has asked to wait */
-  CHECK(fairlock_ask(&client, "door", 4, 1) == FAIRLOCK_NOT_HELD);
+  CHECK(fairlock_ask_release(&client, "door", 4, 1) == FAIRLOCK_NOT_HELD);
   CHECK(fairlock_start_force_release(&visitor, &hold) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &visitor) == FAIRLOCK_OK);
   CHECK(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_NOT_HELD);

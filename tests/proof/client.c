@@ -464,7 +464,7 @@ static void start_any(void)
     (void)fairlock_start_force_release(&H, &hold);
     break;
   case 4:
-    (void)fairlock_start_ask(&H, &hold);
+    (void)fairlock_start_ask_release(&H, &hold);
     break;
   default:
     (void)fairlock_start_inspect(&H, on_report, NULL);

@@ -122,7 +122,7 @@ static int use_all(const char *user, bool whole)
   status[4] = inspect(&first, "acl").status;
   status[5] = fairlock_release(&one);
   status[6] = await_result(&second, &two);
-  status[12] = fairlock_ask(&first.client, "acl", 3, fairlock_token(&two));
+  status[12] = fairlock_ask_release(&first.client, "acl", 3, fairlock_token(&two));
   status[7] = fairlock_force_release(&first.client, "acl", 3, FAIRLOCK_ANY_TOKEN);
   status[8] = fairlock_release(&two);
   if (fairlock_remaining_ms(&one) > 0) (void)fairlock_release(&one);

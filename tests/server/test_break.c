@@ -55,7 +55,7 @@ static int force(uint64_t token)
 
 static int ask(uint64_t token)
 {
-  return fairlock_ask(&there.client, "broken", 6, token);
+  return fairlock_ask_release(&there.client, "broken", 6, token);
 }
 
 static int force_holder(const char *holder)

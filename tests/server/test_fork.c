@@ -62,7 +62,7 @@ static void ask_all(struct fairlock *handle)
   REFUSED(fairlock_release(handle));
   REFUSED(fairlock_start_release(handle));
   REFUSED(fairlock_start_force_release(handle, NULL));
-  REFUSED(fairlock_start_ask(handle, NULL));
+  REFUSED(fairlock_start_ask_release(handle, NULL));
   REFUSED(fairlock_start_inspect(handle, report, NULL));
   REFUSED(fairlock_downgrade(handle, &shared, 1000));
   REFUSED(fairlock_start_downgrade(handle, &shared, 1000));
@@ -72,7 +72,7 @@ static void ask_all(struct fairlock *handle)
   REFUSED(fairlock_follow(&client.client, &topology));
   REFUSED(fairlock_init(&other, &client.client, "other"));
   REFUSED(fairlock_force_release(&client.client, "door", 4, FAIRLOCK_ANY_TOKEN));
-  REFUSED(fairlock_ask(&client.client, "door", 4, FAIRLOCK_ANY_TOKEN));
+  REFUSED(fairlock_ask_release(&client.client, "door", 4, FAIRLOCK_ANY_TOKEN));
   REFUSED(fairlock_inspect(&client.client, "door", 4, report, NULL));
   REFUSED(fairlock_server_status(&client.client));
   EXPECT(fairlock_poll(&client.client, 1000) > 60000);

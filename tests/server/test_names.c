@@ -195,7 +195,7 @@ static void test_wholly_in_braces(void)
   CHECK_EQUAL(fairlock_init(&handle, &one.client, "{x}"), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, "{\0}", 3), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_force_release(&one.client, "{x}", 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_ask(&one.client, "{x}", 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_ask_release(&one.client, "{x}", 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&one.client, "{x}", 3, picture_report, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_read_counters(&one.client).connects, 0);
   client_close(&one);

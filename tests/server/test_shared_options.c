@@ -227,7 +227,8 @@ static void test_kept_asked(void)
   begin_kept(0, KEEP_MS);
   CHECK_EQUAL(fairlock_try_acquire(share_of(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK(server_says(0, &token, &count));
-  CHECK_EQUAL(fairlock_ask(&members[1].client.client, name, sizeof name - 1, token), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_ask_release(&members[1].client.client, name, sizeof name - 1, token),
+              FAIRLOCK_OK);
   AWAIT(server_holds(0) == 0, service_all(2));
   CHECK_EQUAL(server_holds(0), 0);
   CHECK_EQUAL(server_holds(1), 1);
@@ -243,14 +244,16 @@ static void test_asked(void)
   for (int i = 0; i < 3; i++)
     CHECK_EQUAL(fairlock_try_acquire(share_of(i), FAIRLOCK_RENEW), FAIRLOCK_OK);
   uint64_t token = fairlock_token(share_of(1));
-  CHECK_EQUAL(fairlock_ask(&members[3].client.client, name, sizeof name - 1, token), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_ask_release(&members[3].client.client, name, sizeof name - 1, token),
+              FAIRLOCK_OK);
   AWAIT(atomic_load(&members[1].asked) > 0, service_all(3));
   CHECK_EQUAL(atomic_load(&members[1].asked), 1);
   CHECK_EQUAL(atomic_load(&members[1].told_asked), 1);
   CHECK_EQUAL(atomic_load(&members[0].asked) + atomic_load(&members[2].asked), 0);
   /* whoever holds: all of them */
-  CHECK_EQUAL(fairlock_ask(&members[3].client.client, name, sizeof name - 1, FAIRLOCK_ANY_TOKEN),
-              FAIRLOCK_OK);
+  CHECK_EQUAL(
+      fairlock_ask_release(&members[3].client.client, name, sizeof name - 1, FAIRLOCK_ANY_TOKEN),
+      FAIRLOCK_OK);
   AWAIT(atomic_load(&members[0].asked) == 1 && atomic_load(&members[1].asked) == 2 &&
             atomic_load(&members[2].asked) == 1,
         service_all(3));
@@ -259,7 +262,7 @@ static void test_asked(void)
     CHECK(fairlock_remaining_ms(share_of(i)) > 0); /* it decides */
     CHECK_EQUAL(fairlock_release(share_of(i)), FAIRLOCK_OK);
   }
-  CHECK_EQUAL(fairlock_ask(&members[3].client.client, name, sizeof name - 1, token),
+  CHECK_EQUAL(fairlock_ask_release(&members[3].client.client, name, sizeof name - 1, token),
               FAIRLOCK_NOT_HELD);
   end_members(MEMBERS);
 }

@@ -192,9 +192,9 @@ static void call_force_release(void)
   (void)fairlock_force_release(client, "door", 4, FAIRLOCK_ANY_TOKEN);
 }
 
-static void call_ask(void)
+static void call_ask_release(void)
 {
-  (void)fairlock_ask(client, "door", 4, FAIRLOCK_ANY_TOKEN);
+  (void)fairlock_ask_release(client, "door", 4, FAIRLOCK_ANY_TOKEN);
 }
 
 static void call_inspect(void)
@@ -229,9 +229,9 @@ static void call_start_force_release(void)
   (void)fairlock_start_force_release(handle, NULL);
 }
 
-static void call_start_ask(void)
+static void call_start_ask_release(void)
 {
-  (void)fairlock_start_ask(handle, NULL);
+  (void)fairlock_start_ask_release(handle, NULL);
 }
 
 static void call_start_inspect(void)
@@ -299,9 +299,9 @@ static const struct {
     CALL(set_log),     CALL(use_credentials), CALL(connect),       CALL(init),
     CALL(init_bytes),  CALL(deinit),          CALL(acquire),       CALL(try_acquire),
     CALL(release),     CALL(remaining_ms),    CALL(hold_count),    CALL(token),
-    CALL(cancel),      CALL(take_over),       CALL(force_release), CALL(ask),
+    CALL(cancel),      CALL(take_over),       CALL(force_release), CALL(ask_release),
     CALL(inspect),     CALL(start_acquire),   CALL(start_release), CALL(start_force_release),
-    CALL(start_ask),   CALL(start_inspect),   CALL(start_deinit),  CALL(result),
+    CALL(result),      CALL(start_inspect),   CALL(start_deinit),  CALL(start_ask_release),
     CALL(poll),        CALL(wants),           CALL(run),           CALL(stop),
     CALL(error),       CALL(server_status),   CALL(read_counters), CALL(id),
     CALL(use_sharing), CALL(init_shared),     CALL(downgrade),     CALL(start_downgrade)};

@@ -111,7 +111,7 @@ static void test_nobody_there(void)
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_UNREACHABLE);
-  CHECK_EQUAL(fairlock_ask(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_ask_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
   fairlock_client_deinit(&client);
 }
@@ -332,7 +332,7 @@ static int connect_beside_another_task(void *context, uint32_t timeout_ms)
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 1000), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_force_release(&handle, &anyone), FAIRLOCK_IN_PROGRESS);
-  CHECK_EQUAL(fairlock_start_ask(&handle, &anyone), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_start_ask_release(&handle, &anyone), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_IN_PROGRESS);
@@ -423,7 +423,7 @@ static void test_hold(void)
   says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_start_ask(&handle, &anyone), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_start_ask_release(&handle, &anyone), FAIRLOCK_PENDING);
   says = "*3\r\n:0\r\n:1\r\n:1000\r\n";
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_BUSY);
@@ -1033,7 +1033,7 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_force_release(&handle, &anyone), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_start_ask(&handle, &anyone), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_start_ask_release(&handle, &anyone), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 1000), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_downgrade(&handle, &heir, 1000), FAIRLOCK_FORKED);
@@ -1049,7 +1049,7 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 0), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_ask(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_ask_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_inspect(&client, "door", 4, report, NULL), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_FORKED);
   CHECK(fairlock_poll(&client, 1000) > 60000);

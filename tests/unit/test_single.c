@@ -239,9 +239,9 @@ static int call_force_release(void)
   return fairlock_force_release(&idle_client, "door", 4, FAIRLOCK_ANY_TOKEN);
 }
 
-static int call_ask(void)
+static int call_ask_release(void)
 {
-  return fairlock_ask(&idle_client, "door", 4, FAIRLOCK_ANY_TOKEN);
+  return fairlock_ask_release(&idle_client, "door", 4, FAIRLOCK_ANY_TOKEN);
 }
 
 static int call_inspect(void)
@@ -263,7 +263,7 @@ static const struct call {
     {"release", call_release, OFFLINE, true},
     {"deinit", call_deinit, OFFLINE, false},
     {"force_release", call_force_release, OFFLINE, false},
-    {"ask", call_ask, OFFLINE, false},
+    {"ask_release", call_ask_release, OFFLINE, false},
     {"inspect", call_inspect, OFFLINE, false},
 };
 
