@@ -407,7 +407,7 @@ int fairlock_deinit(struct fairlock *handle)
 
 /*
  * Why the calling task may not begin an operation; FAIRLOCK_OK: it may. Only the task that has
- * acquired a hold, or has taken it over, may use it.
+ * acquired a hold, or has adopted it, may use it.
  */
 static int refusal(const struct fairlock *handle)
 {
@@ -578,7 +578,7 @@ int fairlock_cancel(struct fairlock *handle)
   return unlock(client, status);
 }
 
-int fairlock_take_over(struct fairlock *handle)
+int fairlock_adopt(struct fairlock *handle)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);

@@ -54,7 +54,7 @@
  *   remaining_ms, token, hold_count, result, id, error and the like   no loop; wants: n
  *   slot              the bytes of the name
  *   init              the bytes of the name; log n as a rule, n at worst
- *   take_over         t
+ *   adopt             t
  *   start_..., cancel one operation: n, t; then what is due, and all that there is to send: one
  *                     send() of the transport for each part that it takes
  *   poll              the same up to three times, without the operation, and two receives with what

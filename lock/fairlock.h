@@ -24,8 +24,8 @@
  *
  * Tasks. Several tasks may share a client, and with it one connection; any of them may call every
  * function, at any time, but never from an interrupt. A handle is one holder: use one for each task
- * that wants the lock. Only the task that has acquired a hold may release it, or one that has taken
- * it over. The functions that block service the client (send, receive, keep time) for all of its
+ * that wants the lock. Only the task that has acquired a hold may release it, or one that has adopted
+ * it. The functions that block service the client (send, receive, keep time) for all of its
  * tasks; if a task is inside fairlock_run(), that one does. A POSIX thread that is cancelled inside a
  * function finishes that first, however long it waits: so end a wait by fairlock_cancel(), and
  * fairlock_run() by fairlock_stop().
@@ -315,7 +315,7 @@ int fairlock_release(struct fairlock *handle);
 /*
  * Makes the hold that of the calling task, for thread pools and coroutines: this task releases and
  * re-enters, and every other gets FAIRLOCK_WRONG_TASK. A lost hold, or one that is still being
- * released, is taken over, too. The token stays the same. No I/O.
+ * released, can be adopted, too. The token stays the same. No I/O.
  *
  * The former task must have made its last call with handle, must no longer act as the holder, and
  * must have passed handle on by something that synchronises the two: a queue, a mutex, the start or
@@ -324,7 +324,7 @@ int fairlock_release(struct fairlock *handle);
  *   FAIRLOCK_NOT_HELD     there is none: any task may acquire
  *   FAIRLOCK_IN_PROGRESS  an operation is under way, or another task is inside one
  */
-int fairlock_take_over(struct fairlock *handle);
+int fairlock_adopt(struct fairlock *handle);
 
 /*
  * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before each

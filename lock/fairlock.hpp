@@ -122,7 +122,7 @@ std::uint32_t until_ms(const std::chrono::time_point<Clock, Duration> &end)
  */
 inline int take_out(fairlock &handle) noexcept
 {
-  (void)fairlock_take_over(&handle);
+  (void)fairlock_adopt(&handle);
   (void)fairlock_cancel(&handle);
   while (fairlock_hold_count(&handle) > 0 && fairlock_release(&handle) == FAIRLOCK_OK)
     continue;
@@ -279,10 +279,10 @@ public:
     return status_ = unusable_ != FAIRLOCK_OK ? FAIRLOCK_NOT_HELD : fairlock_release(&handle_);
   }
 
-  /* fairlock_take_over() */
-  int take_over() noexcept
+  /* fairlock_adopt() */
+  int adopt() noexcept
   {
-    return unusable_ != FAIRLOCK_OK ? FAIRLOCK_NOT_HELD : fairlock_take_over(&handle_);
+    return unusable_ != FAIRLOCK_OK ? FAIRLOCK_NOT_HELD : fairlock_adopt(&handle_);
   }
 
   /* fairlock_cancel(): from any thread */
@@ -291,7 +291,7 @@ public:
     return unusable_ != FAIRLOCK_OK ? FAIRLOCK_NOT_HELD : fairlock_cancel(&handle_);
   }
 
-  /* The result of the last of the calls above, except take_over() and cancel(). */
+  /* The result of the last of the calls above, except adopt() and cancel(). */
   int status() const noexcept
   {
     return status_;
@@ -400,7 +400,7 @@ public:
     mutex *of = of_;
     if (of == nullptr) return FAIRLOCK_NOT_HELD;
     forget();
-    (void)of->take_over();
+    (void)of->adopt();
     return status_ = of->release();
   }
 
@@ -607,13 +607,14 @@ public:
 
   /*
    * fairlock_downgrade(): the calling thread, which has it exclusively, shares it after FAIRLOCK_OK,
-   * and unlocks that. With std::unique_lock, release() that, and adopt the lock in a std::shared_lock.
+   * and unlocks that. With std::unique_lock, release() that, and give the lock to a std::shared_lock
+   * by std::adopt_lock.
    */
   int downgrade() noexcept
   {
     seat *own = find();
     if (own == nullptr || !own->held_exclusively) return FAIRLOCK_NOT_HELD;
-    (void)fairlock_take_over(&own->shared.handle);
+    (void)fairlock_adopt(&own->shared.handle);
     const int status = fairlock_downgrade(&own->exclusive, &own->shared, lease_ms_);
     if (refused(status)) return status;
     own->held = status == FAIRLOCK_OK ? 1 : 0;
@@ -729,7 +730,7 @@ private:
       return FAIRLOCK_IN_PROGRESS;
     own->held_exclusively = exclusive;
     /* what another thread has released may still be on its way */
-    if (own->held == 0) (void)fairlock_take_over(handle_of(*own));
+    if (own->held == 0) (void)fairlock_adopt(handle_of(*own));
     const int status = fairlock_acquire(handle_of(*own), wait_ms, lease_ms_);
     if (status == FAIRLOCK_OK) own->held++;
     else if (own->held == 0) leave(*own);
@@ -936,7 +937,7 @@ private:
     permit *one = claim(VACANT);
     if (one == nullptr) return FAIRLOCK_IN_PROGRESS;
     /* what another thread has released may still be on its way */
-    (void)fairlock_take_over(&one->shared.handle);
+    (void)fairlock_adopt(&one->shared.handle);
     const int status = fairlock_acquire(&one->shared.handle, wait_ms, lease_ms_);
     set(*one, status == FAIRLOCK_OK ? HELD : VACANT);
     return status;
@@ -948,7 +949,7 @@ private:
     if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
     permit *one = claim(HELD);
     if (one == nullptr) return FAIRLOCK_NOT_HELD;
-    (void)fairlock_take_over(&one->shared.handle);
+    (void)fairlock_adopt(&one->shared.handle);
     const int status = fairlock_release(&one->shared.handle);
     set(*one, VACANT);
     return status;

@@ -107,7 +107,7 @@ struct fairlock {
 
   /* either the handle holds, or it does something to somebody else's hold */
   union {
-    /* the task that has acquired, or has taken over; counts only while `holds` is not 0 */
+    /* the task that has acquired, or has adopted; counts only while `holds` is not 0 */
     uintptr_t task;
 
     const struct fairlock_hold *hold;

@@ -603,7 +603,7 @@ static void end(void)
 {
   for (unsigned i = 0; i < HANDLES; i++) {
     while (there[i]) { /* in bounded time: see count_call() */
-      (void)fairlock_take_over(&handles[i]);
+      (void)fairlock_adopt(&handles[i]);
       (void)fairlock_cancel(&handles[i]);
       (void)fairlock_release(&handles[i]);
       if (fairlock_result(&handles[i]) == FAIRLOCK_PENDING) (void)fairlock_poll(&client, 1000);

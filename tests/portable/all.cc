@@ -261,7 +261,7 @@ static void client(const char *service)
   CHECK(fairlock_hold_count(&door) == 2);
   CHECK(fairlock_remaining_ms(&door) > 0 && fairlock_token(&door) > 0);
   CHECK(fairlock_cancel(&door) == FAIRLOCK_NOT_HELD);
-  CHECK(fairlock_take_over(&door) == FAIRLOCK_OK);
+  CHECK(fairlock_adopt(&door) == FAIRLOCK_OK);
   CHECK(fairlock_release(&door) == FAIRLOCK_OK);
   CHECK(fairlock_start_release(&door) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &door) == FAIRLOCK_OK);

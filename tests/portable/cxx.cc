@@ -239,7 +239,7 @@ static void holds(fair::client &client)
   CHECK(lost && lost.release() == FAIRLOCK_LOST && lost.status() == FAIRLOCK_LOST);
 }
 
-/* A hold goes to another thread with the object; what a mutex holds has to be taken over. */
+/* A hold goes to another thread with the object; what a mutex holds has to be adopted. */
 static void threads(fair::client &client)
 {
   fair::mutex door(client, "door"), other(client, "door");
@@ -249,11 +249,11 @@ static void threads(fair::client &client)
   int wrong = 0, right = 1;
   std::thread([&] {
     wrong = other.release();
-    CHECK(other.take_over() == FAIRLOCK_OK);
+    CHECK(other.adopt() == FAIRLOCK_OK);
     right = other.release();
   }).join();
   CHECK(wrong == FAIRLOCK_WRONG_TASK && right == FAIRLOCK_OK);
-  CHECK(other.take_over() == FAIRLOCK_NOT_HELD);
+  CHECK(other.adopt() == FAIRLOCK_NOT_HELD);
 
   held = fair::hold(door);
   std::thread waiter([&other] { CHECK(other.acquire() == FAIRLOCK_CANCELLED); });
@@ -281,7 +281,7 @@ static void destroyed(fair::client &client)
   CHECK(door.close() == FAIRLOCK_OK && door.close() == FAIRLOCK_OK);
   CHECK(door.acquire() == FAIRLOCK_INVALID && door.release() == FAIRLOCK_NOT_HELD);
   CHECK(door.token() == 0 && door.remaining() == milliseconds(0));
-  CHECK(door.cancel() == FAIRLOCK_NOT_HELD && door.take_over() == FAIRLOCK_NOT_HELD);
+  CHECK(door.cancel() == FAIRLOCK_NOT_HELD && door.adopt() == FAIRLOCK_NOT_HELD);
 }
 
 /* As many threads as there may be, by one object: all share it at once, and each has it alone. */

@@ -504,7 +504,7 @@ static void ask(void)
     fairlock_stop(&K);
     break;
   case 9:
-    (void)fairlock_take_over(&H);
+    (void)fairlock_adopt(&H);
     break;
   default:
     fairlock_id(&H, text);

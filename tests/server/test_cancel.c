@@ -56,7 +56,7 @@ static void test_waiters(void)
   if (!well) return; /* nobody services the client */
   for (int i = 0; i < 2; i++) {
     CHECK(fairlock_token(&doomed[i].handle) > 0);
-    CHECK_EQUAL(fairlock_take_over(&doomed[i].handle), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_adopt(&doomed[i].handle), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_release(&doomed[i].handle), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_deinit(&doomed[i].handle), FAIRLOCK_OK);
   }

@@ -351,7 +351,7 @@ static void test_another_task(void)
   pthread_t thread;
   uint64_t token = pair();
   uint64_t others = 0;
-  CHECK_EQUAL(fairlock_take_over(&keeper.handle), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_adopt(&keeper.handle), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(pthread_create(&thread, NULL, pair_of_another, &others), 0);
   CHECK_EQUAL(pthread_join(thread, NULL), 0);
   CHECK(others == token);

@@ -479,10 +479,10 @@ static void test_taken_over(void)
   uint64_t token = fairlock_token(share_of(0));
   CHECK(token > 0);
   CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_WRONG_TASK);
-  CHECK_EQUAL(fairlock_take_over(share_of(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_adopt(share_of(0)), FAIRLOCK_OK);
   CHECK(fairlock_token(share_of(0)) == token);
   CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_take_over(share_of(0)), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_adopt(share_of(0)), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_release(share_of(1)), FAIRLOCK_OK);
   end_members(MEMBERS);
 }

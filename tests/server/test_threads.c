@@ -371,7 +371,7 @@ static void *work_for_others(void *context)
   for (struct fairlock *handle = take(&held); handle != NULL; handle = take(&held)) {
     int status = fairlock_release(handle);
     if (status != FAIRLOCK_WRONG_TASK) complain("release before taking over", status);
-    status = fairlock_take_over(handle);
+    status = fairlock_adopt(handle);
     if (status != FAIRLOCK_OK) complain("take over", status);
     work(handle);
     status = fairlock_release(handle);

@@ -182,9 +182,9 @@ static void call_cancel(void)
   (void)fairlock_cancel(handle);
 }
 
-static void call_take_over(void)
+static void call_adopt(void)
 {
-  (void)fairlock_take_over(handle);
+  (void)fairlock_adopt(handle);
 }
 
 static void call_force_release(void)
@@ -299,7 +299,7 @@ static const struct {
     CALL(set_log),     CALL(use_credentials), CALL(connect),       CALL(init),
     CALL(init_bytes),  CALL(deinit),          CALL(acquire),       CALL(try_acquire),
     CALL(release),     CALL(remaining_ms),    CALL(hold_count),    CALL(token),
-    CALL(cancel),      CALL(take_over),       CALL(force_release), CALL(ask_release),
+    CALL(cancel),      CALL(adopt),           CALL(force_release), CALL(ask_release),
     CALL(inspect),     CALL(start_acquire),   CALL(start_release), CALL(start_force_release),
     CALL(result),      CALL(start_inspect),   CALL(start_deinit),  CALL(start_ask_release),
     CALL(poll),        CALL(wants),           CALL(run),           CALL(stop),

@@ -336,7 +336,7 @@ static int connect_beside_another_task(void *context, uint32_t timeout_ms)
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_IN_PROGRESS);
-  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_IN_PROGRESS);
   return PORT_WOULD_BLOCK;
 }
 
@@ -909,7 +909,7 @@ static void test_downgrade(void)
   CHECK_EQUAL(fairlock_start_downgrade(&handle, &heir, 60000), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
   CHECK_EQUAL(fairlock_result(&heir.handle), FAIRLOCK_PENDING);
-  CHECK_EQUAL(fairlock_take_over(&heir.handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_adopt(&heir.handle), FAIRLOCK_IN_PROGRESS);
   says = "*3\r\n:1\r\n:6\r\n:1000\r\n"; /* it listens already */
   fairlock_poll(&client, 0);
   CHECK_EQUAL(told, 2);
@@ -924,18 +924,18 @@ static void *be_another_task(void *context)
 {
   (void)context;
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_WRONG_TASK);
-  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
-  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_IN_PROGRESS);
   return NULL;
 }
 
-static void test_take_over(void)
+static void test_adopt(void)
 {
   pthread_t thread;
   set_up();
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
@@ -945,21 +945,21 @@ static void test_take_over(void)
   says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   fairlock_client_deinit(&client);
 }
 
 /* A hold that was lost has to be released, too, and that is then the other task's to do. */
-static void *take_over_a_loss(void *context)
+static void *adopt_a_loss(void *context)
 {
   (void)context;
-  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
   return NULL;
 }
 
-static void test_take_over_a_loss(void)
+static void test_adopt_a_loss(void)
 {
   pthread_t thread;
   set_up();
@@ -969,7 +969,7 @@ static void test_take_over_a_loss(void)
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
   handle.ends_at = port_clock_ms();
   fairlock_poll(&client, 0);
-  CHECK_EQUAL(pthread_create(&thread, NULL, take_over_a_loss, NULL), 0);
+  CHECK_EQUAL(pthread_create(&thread, NULL, adopt_a_loss, NULL), 0);
   CHECK_EQUAL(pthread_join(thread, NULL), 0);
   fairlock_client_deinit(&client);
 }
@@ -993,7 +993,7 @@ static void test_share(void)
   CHECK_EQUAL(fairlock_token(&shared.handle), 5);
   CHECK_EQUAL(fairlock_hold_count(&shared.handle), 1);
   CHECK(fairlock_remaining_ms(&shared.handle) > 0);
-  CHECK_EQUAL(fairlock_take_over(&shared.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_adopt(&shared.handle), FAIRLOCK_OK);
   fairlock_client_deinit(&client);
 }
 
@@ -1039,7 +1039,7 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_start_downgrade(&handle, &heir, 1000), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_FORKED);
@@ -1094,8 +1094,8 @@ const struct check_test check_tests[] = {
     {"client two tasks with one handle", test_two_tasks_with_one_handle},
     {"client tells of what nobody waits for", test_told_of_what_nobody_waits_for},
     {"client from alone to shared", test_downgrade},
-    {"client hold taken over", test_take_over},
-    {"client lost hold taken over", test_take_over_a_loss},
+    {"client hold adopted", test_adopt},
+    {"client lost hold adopted", test_adopt_a_loss},
     {"client close waits for send", test_close_waits_for_send},
     {"client keep wakes who sleeps", test_keep_wakes},
     {"client who leaves wakes another one", test_heir},

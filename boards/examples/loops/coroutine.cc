@@ -9,7 +9,7 @@
  * what is on the list, and looks at no other lock, however many wait. It counts.
  *
  * The loop is one thread. With several, each operation but the first of a coroutine that has moved
- * to another thread begins with fairlock_take_over().
+ * to another thread begins with fairlock_adopt().
  */
 #include <fairlock/fairlock.h>
 #include <fairlock/port_posix.h>
