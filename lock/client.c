@@ -492,26 +492,26 @@ int fairlock_start_release(struct fairlock *handle)
   return start(client, status);
 }
 
-typedef int begin_break_fn(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now);
+typedef int begin_break_fn(struct fairlock *handle, struct fairlock_target *target, uint32_t now);
 
-static int start_breaking(struct fairlock *handle, struct fairlock_hold *hold,
+static int start_breaking(struct fairlock *handle, struct fairlock_target *target,
                           begin_break_fn *begin)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
-  if (!handle->awaited) status = begin(handle, hold, port_clock_ms());
+  if (!handle->awaited) status = begin(handle, target, port_clock_ms());
   return start(client, status);
 }
 
-int fairlock_start_force_release(struct fairlock *handle, struct fairlock_hold *hold)
+int fairlock_start_force_release(struct fairlock *handle, struct fairlock_target *target)
 {
-  return start_breaking(handle, hold, fairlock_engine_force);
+  return start_breaking(handle, target, fairlock_engine_force);
 }
 
-int fairlock_start_ask_release(struct fairlock *handle, struct fairlock_hold *hold)
+int fairlock_start_ask_release(struct fairlock *handle, struct fairlock_target *target)
 {
-  return start_breaking(handle, hold, fairlock_engine_ask);
+  return start_breaking(handle, target, fairlock_engine_ask);
 }
 
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
@@ -641,11 +641,11 @@ static int break_hold(struct fairlock_client *client, const void *name, size_t s
                       begin_break_fn *begin)
 {
   struct fairlock visitor;
-  struct fairlock_hold hold = {.token = token};
+  struct fairlock_target target = {.token = token};
   int status = fairlock_init_bytes(&visitor, client, name, size);
   if (status != FAIRLOCK_OK) return status;
   lock(client);
-  status = begin(&visitor, &hold, port_clock_ms());
+  status = begin(&visitor, &target, port_clock_ms());
   return dismiss(&visitor, complete(client, &visitor, status));
 }
 

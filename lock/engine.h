@@ -158,7 +158,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
  *             FAIRLOCK_BUSY: the lock has that hold, but its holder does not listen
  *   inspect   reports holder and waiters. FAIRLOCK_PROTOCOL: the reply was not valid, or was
  *             incomplete, and so is the report
- * force, ask and inspect need a handle that is neither held nor waiting; hold and report must not
+ * force, ask and inspect need a handle that is neither held nor waiting; target and report must not
  * be NULL. An engine has one inspection at a time: FAIRLOCK_IN_PROGRESS.
  */
 int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms,
@@ -167,8 +167,8 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now);
 int fairlock_engine_cancel(struct fairlock *handle, uint32_t now);
 int fairlock_engine_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
                               uint32_t lease_ms, uint32_t now);
-int fairlock_engine_force(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now);
-int fairlock_engine_ask(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now);
+int fairlock_engine_force(struct fairlock *handle, struct fairlock_target *target, uint32_t now);
+int fairlock_engine_ask(struct fairlock *handle, struct fairlock_target *target, uint32_t now);
 int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,
                             uint32_t now);
 

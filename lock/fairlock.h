@@ -724,8 +724,8 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
 int fairlock_ask_release(struct fairlock_client *client, const void *name, size_t size,
                          uint64_t token);
 
-/* Which hold is meant: one that has this token and this holder. */
-struct fairlock_hold {
+/* The hold that is meant: one that has this token and this holder. */
+struct fairlock_target {
   uint64_t token;     /* its fencing token, at most 2^53; FAIRLOCK_ANY_TOKEN: any, or none. So is 0
                          with a holder, as in a report; without one it is FAIRLOCK_INVALID */
   const char *holder; /* the id of its holder, as in struct fairlock_report, with a NUL; NULL: any
@@ -734,15 +734,15 @@ struct fairlock_hold {
                          acquired the lock again, the new hold is meant, too */
 
   /* the rest is private */
-  struct fairlock_hold_state own;
+  struct fairlock_target_state own;
 };
 
 /*
  * The same without blocking, as fairlock_start_acquire(), with a handle that neither holds nor
- * waits. hold stays unchanged until the operation has ended.
+ * waits. target stays unchanged until the operation has ended.
  */
-int fairlock_start_force_release(struct fairlock *handle, struct fairlock_hold *hold);
-int fairlock_start_ask_release(struct fairlock *handle, struct fairlock_hold *hold);
+int fairlock_start_force_release(struct fairlock *handle, struct fairlock_target *target);
+int fairlock_start_ask_release(struct fairlock *handle, struct fairlock_target *target);
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context);
 
 /* The version. The Makefile, the command and the tarball take it from here. */

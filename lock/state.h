@@ -13,7 +13,7 @@
 
 struct fairlock_credentials;
 struct fairlock_engine;
-struct fairlock_hold;
+struct fairlock_target;
 struct fairlock_hooks;
 struct fairlock_query;
 struct fairlock_log;
@@ -110,7 +110,7 @@ struct fairlock {
     /* the task that has acquired, or has adopted; counts only while `holds` is not 0 */
     uintptr_t task;
 
-    const struct fairlock_hold *hold;
+    const struct fairlock_target *hold;
   } by;
 
   uint64_t token;
@@ -130,8 +130,8 @@ struct fairlock_sharing_state {
   uint8_t eval;
 };
 
-/* Of struct fairlock_hold. Private. */
-struct fairlock_hold_state {
+/* Of struct fairlock_target. Private. */
+struct fairlock_target_state {
   const struct fairlock_query *breaking;
   int8_t mode;
 };

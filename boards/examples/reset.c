@@ -58,7 +58,7 @@ static void remember(uint64_t token)
 
 static void give_back(void)
 {
-  struct fairlock_hold hold = {.token = kept.token};
+  struct fairlock_target hold = {.token = kept.token};
   if (hold.token == 0 || kept.complement != ~hold.token) {
     board_write("nothing kept\n");
     return;

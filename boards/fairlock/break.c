@@ -61,8 +61,8 @@ static const struct option options[] = {COMMON_OPTIONS,
 struct breaking {
   struct session session;
   const char *name;
-  char *shown;               /* the name, printable */
-  struct fairlock_hold hold; /* that the command line names; after mean(), one of those meant */
+  char *shown;                 /* the name, printable */
+  struct fairlock_target hold; /* that the command line names; after mean(), one of those meant */
   bool ask, yes, waits;
   uint32_t wait_ms;
   struct inspection seen;
@@ -113,7 +113,7 @@ static bool find_meant(struct breaking *breaking)
 
 /*
  * True if a request can name the hold: by its token or, if it has none, by its holder (see struct
- * fairlock_hold for which ids can be named).
+ * fairlock_target for which ids can be named).
  */
 static bool is_nameable(const struct holder *seen)
 {
@@ -244,7 +244,7 @@ static int end_each(struct breaking *breaking)
 /* Ends whichever holds there are, because those that were seen cannot be named. */
 static int end_any(struct breaking *breaking)
 {
-  breaking->hold = (struct fairlock_hold){.token = FAIRLOCK_ANY_TOKEN};
+  breaking->hold = (struct fairlock_target){.token = FAIRLOCK_ANY_TOKEN};
   int status = carry_out(breaking);
   if (status == FAIRLOCK_NOT_HELD) return all_gone(breaking);
   if (status != FAIRLOCK_OK) return session_complain(&breaking->session, status);

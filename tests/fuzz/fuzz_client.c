@@ -41,7 +41,7 @@ static struct fairlock_client client;
 static struct fairlock_config config;
 static struct fairlock_keeper keeper;
 static struct fairlock handles[HANDLES];
-static struct fairlock_hold holds[HANDLES];
+static struct fairlock_target holds[HANDLES];
 static bool there[HANDLES], leaving[HANDLES];
 static unsigned users[HANDLES];                /* tasks inside a call */
 static unsigned begun[HANDLES], told[HANDLES]; /* operations that no call waits for */

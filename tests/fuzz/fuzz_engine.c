@@ -55,7 +55,7 @@ enum { HANDLES = WITNESS_LOCKS, LEASE = 1000, RECEIVE_SPARE = 64 };
 struct caller {
   bool there;
   bool asking; /* an inspection or a force-release: has no hold and no queue entry */
-  struct fairlock_hold hold;
+  struct fairlock_target hold;
   bool acquires;  /* the operation is to end with a hold */
   bool endless;   /* the wait has no limit, or the operation none that is known */
   bool touched;   /* by an operation in this step */

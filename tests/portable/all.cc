@@ -132,7 +132,7 @@ static void engine()
   CHECK(fairlock_engine_deadline(&engine, 1) <= 1000);
   CHECK(fairlock_engine_cancel(&door, 1) == FAIRLOCK_OK);
   CHECK(fairlock_engine_release(&door, 1) == FAIRLOCK_NOT_HELD);
-  fairlock_hold hold = {};
+  fairlock_target hold = {};
   hold.token = FAIRLOCK_ANY_TOKEN;
   CHECK(fairlock_engine_ask(&door, &hold, 1) == FAIRLOCK_PENDING);
   CHECK(fairlock_engine_force(&door, &hold, 1) == FAIRLOCK_IN_PROGRESS);
@@ -272,7 +272,7 @@ static void client(const char *service)
   CHECK(fairlock_start_inspect(&visitor, count_report, &holders) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &visitor) == FAIRLOCK_OK);
   CHECK(holders == 2);
-  fairlock_hold hold = {};
+  fairlock_target hold = {};
   hold.token = FAIRLOCK_ANY_TOKEN;
   CHECK(fairlock_start_ask_release(&visitor, &hold) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &visitor) == FAIRLOCK_OK); /* it listens, as it has asked to wait */

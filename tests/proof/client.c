@@ -252,15 +252,15 @@ int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
   return nondet_bool() ? FAIRLOCK_OK : FAIRLOCK_NOT_HELD;
 }
 
-int fairlock_engine_force(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now)
+int fairlock_engine_force(struct fairlock *handle, struct fairlock_target *target, uint32_t now)
 {
-  (void)hold, (void)now;
+  (void)target, (void)now;
   return any_status(handle);
 }
 
-int fairlock_engine_ask(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now)
+int fairlock_engine_ask(struct fairlock *handle, struct fairlock_target *target, uint32_t now)
 {
-  (void)hold, (void)now;
+  (void)target, (void)now;
   return any_status(handle);
 }
 
@@ -449,7 +449,7 @@ static void inspect(void)
 
 static void start_any(void)
 {
-  static struct fairlock_hold hold;
+  static struct fairlock_target hold;
   switch (nondet_uint8()) {
   case 0:
     (void)fairlock_start_acquire(&H, nondet_uint32(), nondet_uint32());

@@ -38,7 +38,7 @@ static struct fairlock B;
 static struct fairlock_config C;
 static uint8_t receive_buffer[RECEIVE_SIZE], send_buffer[SEND_SIZE];
 static const char names[HANDLES][NAME_SIZE];
-static struct fairlock_hold hold_of_another = {.token = FAIRLOCK_ANY_TOKEN};
+static struct fairlock_target hold_of_another = {.token = FAIRLOCK_ANY_TOKEN};
 
 /* The server's numbers are at most 2^53, and its seconds are counted here in milliseconds. */
 #define NUMBER_MAX ((int64_t)1 << 53)

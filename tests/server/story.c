@@ -182,7 +182,7 @@ static void leave_and_force(void)
 {
   static struct picture picture;
   static struct fairlock tool;
-  static struct fairlock_hold hold;
+  static struct fairlock_target hold;
   EXPECT(fairlock_start_acquire(mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   AWAIT(queue_length(&redis, NAME) == 1, service_both(1));
   flush();

@@ -60,7 +60,7 @@ static int ask(uint64_t token)
 
 static int force_holder(const char *holder)
 {
-  struct fairlock_hold hold = {.holder = holder};
+  struct fairlock_target hold = {.holder = holder};
   CHECK_EQUAL(fairlock_start_force_release(&tool, &hold), FAIRLOCK_PENDING);
   return await_result(&there, &tool);
 }

@@ -9,7 +9,7 @@
 
 static struct client here;
 static struct client there;
-static struct fairlock_hold anyone = {.token = FAIRLOCK_ANY_TOKEN};
+static struct fairlock_target anyone = {.token = FAIRLOCK_ANY_TOKEN};
 static struct fairlock mine;
 static struct fairlock other; /* of another client */
 

@@ -272,7 +272,7 @@ static void ask(struct party *party)
     tokens[1] = lock->now.list[random_below(&world->random, lock->now.used)]->held.token;
   uint64_t token = tokens[random_below(&world->random, 3)];
   if (token == 0) token = FAIRLOCK_ANY_TOKEN; /* there was none */
-  party->hold = (struct fairlock_hold){.token = token};
+  party->hold = (struct fairlock_target){.token = token};
   int status = force  ? fairlock_engine_force(&party->handle, &party->hold, now)
                : asks ? fairlock_engine_ask(&party->handle, &party->hold, now)
                       : fairlock_engine_inspect(&party->handle, on_report, party, now);

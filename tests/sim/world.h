@@ -227,7 +227,7 @@ struct party {
     struct fairlock handle;
     struct fairlock_shared sharing;
   };
-  struct fairlock_hold hold; /* that it breaks, or asks for */
+  struct fairlock_target hold; /* that it breaks, or asks for */
   enum job job;
   uint32_t stamp;  /* of the job's next step */
   bool last;       /* the release ends the hold */

@@ -22,8 +22,8 @@ static bool breaks(const char *holder, const char *words)
 
 void test_force_release(void)
 {
-  struct fairlock_hold named = {.token = 42};
-  struct fairlock_hold held = {.holder = "peer:1"};
+  struct fairlock_target named = {.token = 42};
+  struct fairlock_target held = {.holder = "peer:1"};
   begin();
   CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_PENDING);
   CHECK(breaks("\r\n* 17", " -1 0\r\n"));
@@ -53,7 +53,7 @@ void test_force_release_of_nothing(void)
   static const char *const holders[] = {"", "*", " ", "a b", "a\tb", "a\n", "\va", "\fa", "a\r"};
   static const char *const good[] = {"**", "x*", "*x", "\177\016\b"};
   static const uint64_t tokens[] = {0, ((uint64_t)1 << 53) + 1, FAIRLOCK_ANY_TOKEN - 1};
-  struct fairlock_hold hold = {0};
+  struct fairlock_target hold = {0};
   begin();
   for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
     hold.token = tokens[i];
@@ -82,7 +82,7 @@ void test_force_release_of_nothing(void)
 /* A broken connection: the request that is sent again names the same hold. */
 void test_force_release_again(void)
 {
-  struct fairlock_hold named = {.token = 42};
+  struct fairlock_target named = {.token = 42};
   begin();
   CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_PENDING);
   CHECK(breaks("\r\n* 17", " -1 0 42\r\n"));
@@ -98,7 +98,7 @@ void test_force_release_again(void)
 /* The operation ends for want of an answer while its request is half written. */
 void test_force_release_half_written(void)
 {
-  struct fairlock_hold named = {.token = 42};
+  struct fairlock_target named = {.token = 42};
   size_t size;
   set_up();
   config.send_size = FAIRLOCK_SEND_MIN;
@@ -116,7 +116,7 @@ void test_force_release_half_written(void)
 
 void test_ask(void)
 {
-  struct fairlock_hold named = {.token = 42};
+  struct fairlock_target named = {.token = 42};
   begin();
   CHECK_EQUAL(fairlock_engine_ask(&a, &named, now), FAIRLOCK_PENDING);
   CHECK(breaks("\r\n* 17", " -2 0 42\r\n"));

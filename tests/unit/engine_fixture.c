@@ -2,7 +2,7 @@
 
 struct fairlock_engine engine;
 struct fairlock a, b;
-struct fairlock_hold anyone = {.token = FAIRLOCK_ANY_TOKEN};
+struct fairlock_target anyone = {.token = FAIRLOCK_ANY_TOKEN};
 struct fairlock_config config;
 uint8_t receive_buffer[300], send_buffer[512];
 char output[8192];

@@ -18,7 +18,7 @@
 
 extern struct fairlock_engine engine;
 extern struct fairlock a, b;
-extern struct fairlock_hold anyone; /* any hold: to be broken */
+extern struct fairlock_target anyone; /* any hold: to be broken */
 extern struct fairlock_config config;
 extern uint8_t receive_buffer[300], send_buffer[512];
 extern char output[8192];

@@ -28,7 +28,7 @@ static const struct fairlock_config config = {.receive_buffer = receive_buffer,
                                               .client_id = "id"};
 static struct fairlock_client client;
 static struct fairlock handle;
-static struct fairlock_hold anyone = {.token = FAIRLOCK_ANY_TOKEN};
+static struct fairlock_target anyone = {.token = FAIRLOCK_ANY_TOKEN};
 static const char *hello = GREETING; /* what the server says first */
 static const char *says;             /* NULL: the connection is closed */
 static size_t sent;

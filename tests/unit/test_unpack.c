@@ -11,7 +11,7 @@
 
 static struct fairlock_engine engine;
 static struct fairlock handle;
-static struct fairlock_hold hold = {.token = FAIRLOCK_ANY_TOKEN};
+static struct fairlock_target hold = {.token = FAIRLOCK_ANY_TOKEN};
 static struct fairlock_config config;
 static uint8_t receive_buffer[300], send_buffer[8192];
 static char output[8192];
