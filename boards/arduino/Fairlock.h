@@ -30,9 +30,10 @@
  *     longest that a call of this Client has taken. If it would not, loop() goes on without a
  *     connection: remaining() runs down, onLost is called in time, and then the Client connects;
  *   - a call that takes longer nevertheless is followed by onLost, and remaining() is 0: late, but true;
- *   - so a hold outlives a broken connection only if its lease is longer than blocksFor(): three times
- *     as long leaves time for two attempts. Make the Client's own time-outs short (see README.md), say
- *     so by blocksFor(), and make config.lease_ms long enough;
+ *   - so a hold outlives a broken connection only if its lease is longer than blocksFor(). Three times
+ *     as long leaves time for two attempts, and for a write(), which is not held back: it renews when a
+ *     third of the lease is gone, and the rest outlasts it. Make the Client's own time-outs short (see
+ *     README.md), say so by blocksFor(), and make config.lease_ms long enough;
  *   - while the server is away, poll() blocks for as long as connect() does, every 5 s. A host's name
  *     instead of an IPAddress adds the time of the DNS server.
  *
@@ -91,9 +92,10 @@ public:
   FairlockClient &operator=(const FairlockClient &) = delete;
 
   /*
-   * Begins to use net, which nothing else may use, and which stays there until end(), for this server. Connects to nothing yet: the
-   * first acquire does. host stays the caller's. Returns false if config is out of its range, or
-   * after a begin() without an end(): status() says which.
+   * Begins to use net for this server: nothing else may use it, and it stays where it is until end().
+   * Connects to nothing yet: the first acquire does. host stays the caller's. Returns false after a
+   * begin() without an end(), or, with status() FAIRLOCK_INVALID or _TOO_LONG, if config is out of its
+   * range.
    */
   bool begin(Client &net, const char *host, uint16_t port = 6379);
   bool begin(Client &net, IPAddress at, uint16_t port = 6379);

@@ -401,6 +401,12 @@ static void beginnings()
   FairlockMutex nameless(locks, "");
   CHECK(!nameless.acquire(0) && nameless.status() == FAIRLOCK_INVALID);
   EthernetClient late_net;
+  char longest[FAIRLOCK_ARDUINO_NAME_SIZE + 2];
+  memset(longest, 'x', sizeof longest);
+  longest[sizeof longest - 1] = 0;
+  FairlockMutex too_long(locks, longest), fits(locks, longest + 1);
+  CHECK(!too_long.acquire(0) && too_long.status() == FAIRLOCK_TOO_LONG);
+  CHECK(fits.acquire(10000) && fits.release());
   FairlockClient late;
   CHECK(late.begin(late_net, "localhost", port));
   FairlockShared too_late(late, "places", 2);
