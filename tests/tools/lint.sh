@@ -72,7 +72,7 @@ for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
   check "$compiler, library for one task" each "$(echo lock/*.c)" $compiler -std=c11 $(warnings_of $compiler) -Iresp -Iport -Iport/single -Ilock -fsyntax-only
   # shellcheck disable=SC2046,SC2086
-  check "$compiler, host and tests" each "$host" $compiler -std=c11 $(warnings_of $compiler) $includes -Ibuild/include -Itests -Itests/server -Iboards/fairlock -Iport/conformance -Iport/sockets \
+  check "$compiler, host and tests" each "$host" $compiler -std=c11 $(warnings_of $compiler) $includes -Ibuild/include -Itests -Itests/server -Iboards/fairlock -Iboards/examples/modem -Iport/conformance -Iport/sockets \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -fsyntax-only
 done
 # Zephyr is a stand-in.
