@@ -56,17 +56,17 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0246, 't'}, /* \247: "not" */
     {'u', 'b'}, /* \250: "ub" */
     {')', 0211}, /* \251: ")end\n" */
-    {0201, 'g'}, /* \252: "',g" */
-    {0247, ' '}, /* \253: "not " */
-    {'0', '\''}, /* \254: "0'" */
-    {0224, 't'}, /* \255: "ret" */
-    {0255, 'u'}, /* \256: "retu" */
-    {0256, 'r'}, /* \257: "retur" */
-    {0257, 'n'}, /* \260: "return" */
-    {0235, 0227}, /* \261: "else" */
-    {'e', 'x'}, /* \262: "ex" */
-    {'~', '='}, /* \263: "~=" */
-    {'%', 'd'}, /* \264: "%d" */
+    {'%', 'd'}, /* \252: "%d" */
+    {0201, 'g'}, /* \253: "',g" */
+    {0247, ' '}, /* \254: "not " */
+    {'0', '\''}, /* \255: "0'" */
+    {0224, 't'}, /* \256: "ret" */
+    {0256, 'u'}, /* \257: "retu" */
+    {0257, 'r'}, /* \260: "retur" */
+    {0260, 'n'}, /* \261: "return" */
+    {0235, 0227}, /* \262: "else" */
+    {'e', 'x'}, /* \263: "ex" */
+    {'~', '='}, /* \264: "~=" */
     {'s', 0250}, /* \265: "sub" */
     {'\n', 0214}, /* \266: "\nif " */
     {0206, 'p'}, /* \267: "a('p" */
@@ -84,7 +84,7 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0206, 'l'}, /* \303: "a('l" */
     {0222, '0'}, /* \304: "000" */
     {',', 'd'}, /* \305: ",d" */
-    {0262, 'p'}, /* \306: "exp" */
+    {0263, 'p'}, /* \306: "exp" */
     {0306, 'i'}, /* \307: "expi" */
     {0307, 0224}, /* \310: "expire" */
     {0237, 0227}, /* \311: "a('hse" */
@@ -92,7 +92,7 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'i', 's'}, /* \313: "is" */
     {'c', 't'}, /* \314: "ct" */
     {'+', ')'}, /* \315: "+)" */
-    {'\'', 0254}, /* \316: "'0'" */
+    {'\'', 0255}, /* \316: "'0'" */
     {'\'', '\''}, /* \317: "''" */
     {':', 0265}, /* \320: ":sub" */
     {0320, '('}, /* \321: ":sub(" */
@@ -100,9 +100,9 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'m', 'a'}, /* \323: "ma" */
     {'\'', ' '}, /* \324: "' " */
     {0324, 0270}, /* \325: "' '.." */
-    {0260, '{'}, /* \326: "return{" */
+    {0261, '{'}, /* \326: "return{" */
     {'e', '}'}, /* \327: "e}" */
-    {0260, ' '}, /* \330: "return " */
+    {0261, ' '}, /* \330: "return " */
     {'(', 'b'}, /* \331: "(b" */
     {',', 'k'}, /* \332: ",k" */
     {0273, 0233}, /* \333: "t',c,'" */
@@ -120,10 +120,10 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0346, '('}, /* \347: "+) (" */
     {'g', 'e'}, /* \350: "ge" */
     {'u', 'm'}, /* \351: "um" */
-    {'\n', 0261}, /* \352: "\nelse" */
+    {'\n', 0262}, /* \352: "\nelse" */
     {0334, 'a'}, /* \353: "lea" */
     {0353, 0227}, /* \354: "lease" */
-    {0230, 0253}, /* \355: " and not " */
+    {0230, 0254}, /* \355: " and not " */
     {0237, 0276}, /* \356: "a('hdel" */
     {0321, 0302}, /* \357: ":sub(1," */
     {'i', 0221}, /* \360: "ind" */
@@ -137,280 +137,282 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0367, ' '}, /* \370: "function " */
     {0345, '.'}, /* \371: "redis." */
     {0205, 'l'}, /* \372: "call" */
-    {'\n', 0211}, /* \373: "\nend\n" */
-    {'i', 'n'}, /* \374: "in" */
-    {0237, 0350}, /* \375: "a('hge" */
-    {'c', 'h'}, /* \376: "ch" */
-    {'=', 't'}, /* \377: "=t" */
+    {'?', 0252}, /* \373: "?%d" */
+    {'\n', 0211}, /* \374: "\nend\n" */
+    {'i', 'n'}, /* \375: "in" */
+    {0237, 0350}, /* \376: "a('hge" */
+    {'c', 'h'}, /* \377: "ch" */
     {0, 0},
-    {'e', 'r'}, /* \001: "er" */
-    {')', 0231}, /* \002: ")or " */
-    {'=', 'p'}, /* \003: "=p" */
-    {'o', 0232}, /* \004: "o then\n" */
-    {0204, 0227}, /* \005: "alse" */
-    {'-', '2'}, /* \006: "-2" */
-    {'e', 0232}, /* \007: "e then\n" */
-    {'(', 'f'}, /* \010: "(f" */
-    {0311, 0333}, /* \011: "a('hset',c,'" */
+    {'=', 't'}, /* \001: "=t" */
+    {'e', 'r'}, /* \002: "er" */
+    {')', 0231}, /* \003: ")or " */
+    {'=', 'p'}, /* \004: "=p" */
+    {'o', 0232}, /* \005: "o then\n" */
+    {0204, 0227}, /* \006: "alse" */
+    {'-', '2'}, /* \007: "-2" */
+    {'e', 0232}, /* \010: "e then\n" */
+    {'(', 'f'}, /* \011: "(f" */
     {0, 0},
-    {0312, 0327}, /* \013: "0,e}" */
-    {'o', 'k'}, /* \014: "ok" */
-    {014, 0200}, /* \015: "oken" */
-    {0303, 0360}, /* \016: "a('lind" */
-    {016, 0262}, /* \017: "a('lindex" */
-    {017, 0272}, /* \020: "a('lindex',j" */
-    {'1', 0304}, /* \021: "1000" */
-    {'u', 's'}, /* \022: "us" */
-    {'[', '1'}, /* \023: "[1" */
-    {'[', '2'}, /* \024: "[2" */
-    {024, ']'}, /* \025: "[2]" */
-    {0371, 'p'}, /* \026: "redis.p" */
-    {026, 0372}, /* \027: "redis.pcall" */
-    {027, 0203}, /* \030: "redis.pcall('" */
-    {0201, '\''}, /* \031: "','" */
-    {0264, 0347}, /* \032: "%d+) (" */
+    {0311, 0333}, /* \013: "a('hset',c,'" */
+    {0312, 0327}, /* \014: "0,e}" */
+    {'o', 'k'}, /* \015: "ok" */
+    {015, 0200}, /* \016: "oken" */
+    {0303, 0360}, /* \017: "a('lind" */
+    {017, 0263}, /* \020: "a('lindex" */
+    {020, 0272}, /* \021: "a('lindex',j" */
+    {'1', 0304}, /* \022: "1000" */
+    {'u', 's'}, /* \023: "us" */
+    {'[', '1'}, /* \024: "[1" */
+    {'[', '2'}, /* \025: "[2" */
+    {025, ']'}, /* \026: "[2]" */
+    {0371, 'p'}, /* \027: "redis.p" */
+    {027, 0372}, /* \030: "redis.pcall" */
+    {030, 0203}, /* \031: "redis.pcall('" */
+    {0201, '\''}, /* \032: "','" */
     {0357, '-'}, /* \033: ":sub(1,-" */
-    {'x', 0331}, /* \034: "x(b" */
-    {034, 0202}, /* \035: "x(b)\n" */
-    {'>', '0'}, /* \036: ">0" */
-    {',', 'K'}, /* \037: ",K" */
+    {0347, 0252}, /* \034: "+) (%d" */
+    {'x', 0331}, /* \035: "x(b" */
+    {035, 0202}, /* \036: "x(b)\n" */
+    {'>', '0'}, /* \037: ">0" */
 };
 
 static const PORT_FLASH uint8_t common[] =
-    "\220g,j,l,c=\343pack(KEYS\244f\271,G\305,y,m=ARGV\023]:\337\376\203^(%S\347\032" /* local g,j,l,c=unpack(KEYS)\nlocal f,b,G,d,y,m=ARGV[1]:match('^(%S+) (%d+) ( */
-    "%-?\032\264\315(%+?) ?(\264*)$'\244z=3\222\304\245a=\371\372\245" /* %-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal z=300000\nlocal a=redis.call\nlocal  */
-    "A=\206time'\244r=A\023]\234\203\222\222\254\234A\025)\321-6\244e\377\275\351b\001(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal e=tonumber(r */
-    "\0334)\242e>b\361\236\326\006,\013\300h=\020\233\254" /* :sub(1,-4))\nif e>b+0 then return{-2,0,e}end\nlocal h=a('lindex',j,'0' */
-    "\244H=h\230\322sco\224\301\274\244K=d\263\316\230\212\231h\243f\n\216" /* )\nlocal H=h and a('zscore',l,f)\nlocal K=d~='0' and f or h or f\nlocal */
-    "\207=\237m\350\333t\015\031\224\354d\031w\015\201K\244n,s,L\377\023]\231'0\201t" /*  t=a('hmget',c,'token','released','woken',K)\nlocal n,s,L=t[1]or '0',t */
-    "\025\231'0\201t[3]\245b\377\275\351b\001(n\0020\245\370\363d\244i\332" /* [2]or '0',t[3]\nlocal b=tonumber(n)or 0\nlocal function u(d)\nlocal i,k */
-    "=\267ttl\240)\305\336728\222\304\266i<d+864\222\304\230\030p\310\240\332" /* =a('pttl',c),d+172800000\nif i<d+86400000 and redis.pcall('pexpire',c,k */
-    ")\2631\232\214i<0\236\206\276\240\251\340\240\332\202\211\300" /* )~=1 then\nif i<0 then a('del',c)end\na('pexpire',c,k)\nend\nend\nlocal  */
-    "\370I(d\242h\236\030zadd\301\233XX\201e+d+z\336\222,h\251\300" /* function I(d)\nif h then redis.pcall('zadd',l,'XX',e+d+z+100,h)end\nend\nlocal  */
+    "\220g,j,l,c=\343pack(KEYS\244f\271,G\305,y,m=ARGV\024]:\337\377\203^(%S\034" /* local g,j,l,c=unpack(KEYS)\nlocal f,b,G,d,y,m=ARGV[1]:match('^(%S+) (%d */
+    "\347%-\373\034\315(%+?) ?(\252*)$'\244z=3\222\304\245a=\371\372\245" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal z=300000\nlocal a=redis.call\nlocal  */
+    "A=\206time'\244r=A\024]\234\203\222\222\255\234A\026)\321-6\244e\001\275\351b\002(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal e=tonumber(r */
+    "\0334)\242e>b\361\236\326\007,\014\300h=\021\233\255" /* :sub(1,-4))\nif e>b+0 then return{-2,0,e}end\nlocal h=a('lindex',j,'0' */
+    "\244H=h\230\322sco\224\301\274\244K=d\264\316\230\212\231h\243f\n\216" /* )\nlocal H=h and a('zscore',l,f)\nlocal K=d~='0' and f or h or f\nlocal */
+    "\207=\237m\350\333t\016\032\224\354d\032w\016\201K\244n,s,L\001\024]\231'0\201t" /*  t=a('hmget',c,'token','released','woken',K)\nlocal n,s,L=t[1]or '0',t */
+    "\026\231'0\201t[3]\245b\001\275\351b\002(n\0030\245\370\363d\244i\332" /* [2]or '0',t[3]\nlocal b=tonumber(n)or 0\nlocal function u(d)\nlocal i,k */
+    "=\267ttl\240)\305\336728\222\304\266i<d+864\222\304\230\031p\310\240\332" /* =a('pttl',c),d+172800000\nif i<d+86400000 and redis.pcall('pexpire',c,k */
+    ")\2641\232\214i<0\236\206\276\240\251\340\240\332\202\211\300" /* )~=1 then\nif i<0 then a('del',c)end\na('pexpire',c,k)\nend\nend\nlocal  */
+    "\370I(d\242h\236\031zadd\301\233XX\201e+d+z\336\222,h\251\300" /* function I(d)\nif h then redis.pcall('zadd',l,'XX',e+d+z+100,h)end\nend\nlocal  */
     "\370J(o\305\332\244\342r\266b>=r\361\230b<2^53\236\342\203%.0f'):f\226" /* function J(o,d,k)\nlocal i=r\nif b>=r+0 and b<2^53 then i=('%.0f'):for */
-    "\337\331\336\251\220p=n\03310)\263r\03310\242p\230\237l\200\240)>" /* mat(b+1)end\nlocal p=n:sub(1,-10)~=r:sub(1,-10)\nif p and a('hlen',c)> */
-    "6\232f\231B,q \374 ipairs(\375t\204l\240))do\266B%2\2411\230q:f\360(h\230" /* 6 then\nfor B,q in ipairs(a('hgetall',c))do\nif B%2==1 and q:find(h and  */
-    "'^s\022pe\314:'\243':')t\215 \356\240,q\251\211\300q=i\234(k\241'1'" /* '^suspect:' or ':')then a('hdel',c,q)end\nend\nend\nlocal q=i..(k=='1' */
-    "\230\325d\234y\243\317\202\011t\015\201i\233hold\001\201o\233\224\354d\201s\233\354" /*  and ' '..d..y or '')\na('hset',c,'token',i,'holder',o,'released',s,'lease */
-    "\201q\242p \226#d>7\236\363d\251\311t\252,o\332\242\030p\310" /* ',q)\nif p or#d>7 then u(d)end\na('hset',g,o,k)\nif redis.pcall('pexpire */
-    "\252\305)\2631\232\206\276\252\202\340\252\305\202\211\330i\373" /* ',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
+    "\337\331\336\251\220p=n\03310)\264r\03310\242p\230\237l\200\240)>" /* mat(b+1)end\nlocal p=n:sub(1,-10)~=r:sub(1,-10)\nif p and a('hlen',c)> */
+    "6\232f\231B,q \375 ipairs(\376t\204l\240))do\266B%2\2411\230q:f\360(h\230" /* 6 then\nfor B,q in ipairs(a('hgetall',c))do\nif B%2==1 and q:find(h and  */
+    "'^s\023pe\314:'\243':')t\215 \356\240,q\251\211\300q=i\234(k\241'1'" /* '^suspect:' or ':')then a('hdel',c,q)end\nend\nend\nlocal q=i..(k=='1' */
+    "\230\325d\234y\243\317\202\013t\016\201i\233hold\002\201o\233\224\354d\201s\233\354" /*  and ' '..d..y or '')\na('hset',c,'token',i,'holder',o,'released',s,'lease */
+    "\201q\242p \226#d>7\236\363d\251\311t\253,o\332\242\031p\310" /* ',q)\nif p or#d>7 then u(d)end\na('hset',g,o,k)\nif redis.pcall('pexpire */
+    "\253\305)\2641\232\206\276\253\202\340\253\305\202\211\330i\374" /* ',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
     ;
 
 static const PORT_FLASH uint8_t hand_over[] =
-    "\220M='5\222\254\245\370\035\356\240\271\233s\022pe\314:\270b\242\253" /* local M='5000'\nlocal function x(b)\na('hdel',c,b,'suspect:'..b)\nif not  */
-    "h\236\330\277b\241h\236h=\020\341'\251\303\224m\272\341\201" /* h then return end\nif b==h then h=a('lindex',j,'1')end\na('lrem',j,'1', */
-    "b\202\322\224m\301\271\202\300\370N(o,F\244k,D=0\274\005\nwhi\334" /* b)\na('zrem',l,b)\nend\nlocal function N(o,F)\nlocal k,D=0,false\nwhile */
-    "\207rue do\245b=h\266k\036\236b=\020\332\251\214\253b\243b\241" /*  true do\nlocal b=h\nif k>0 then b=a('lindex',j,k)end\nif not b or b== */
-    "o\236\330\253D \300E='\345s\275_\213ck__\376ann\235\270j\32120)\234" /* o then return not D end\nlocal E='redisson_lock__channel'..j:sub(20).. */
-    "':\270b\245o=\267\250\265\031n\351\265\201E)\025\036\230'p\250l\313h'\266\253\004" /* ':'..b\nlocal o=a('pubsub','numsub',E)[2]>0 and 'publish'\nif not o then\n */
-    "\220\335\030p\250\265\031shardn\351\265\201E)\025\no=y\230y\036\230'sp\250" /* local y=redis.pcall('pubsub','shardnumsub',E)[2]\no=y and y>0 and 'spub */
-    "l\313h'\n\300O=b\241K\225\207[4]\231\375\273\271\244K,P,\335(O\243\317" /* lish'\nend\nlocal O=b==K and t[4]or a('hget',c,b)\nlocal K,P,y=(O or '' */
-    "):\337\376\203^(\032\032\023-9]\264\264\264\264?\264?)%f[ %z]'\242y\232\214K*\021" /* ):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif y then\nif K*1000 */
-    "+P/\021+y<=\007\035\261\214D\232\330f\005\352\214\004\356" /* +P/1000+y<=e then\nx(b)\nelseif D then\nreturn false\nelseif o then\na('hdel */
-    "\252\271\244K=J\331,y\233\254\242F\230F\263b\236\356\252,F\251\035" /* ',g,b)\nlocal K=J(b,y,'0')\nif F and F~=b then a('hdel',g,F)end\nx(b)\n */
-    "I(y\202a(o,E\037\362r\0334)\362y\202\330'giv\200'\352\nk=k\336\373" /* I(y)\na(o,E,K..' '..r:sub(1,-4)..' '..y)\nreturn 'given'\nelse\nk=k+1\nend\n */
-    "\261\245F=\322sco\224\301\271\002\316\245K,O='s\022pe\314:\270b\271\362F" /* else\nlocal F=a('zscore',l,b)or '0'\nlocal K,O='suspect:'..b,b..' '..F */
-    "\245\335k\2410\230L\241O\225\207\275\351b\001(\375\333s\374ce')\0020\266o\230" /* \nlocal y=k==0 and L==O and tonumber(a('hget',c,'since'))or 0\nif o and  */
-    "D\236\330f\005 \277y+3*M<e\243y>\007\335e\266\004\011" /* D then return false end\nif y+3*M<e or y>e then\ny=e\nif o then\na('hset',c,' */
-    "w\015\201O\233s\374ce\201e\202\3630\202\261\245O,B=(\375\273\037\002\317):\337\376\203" /* woken',O,'since',e)\nu(0)\nelse\nlocal O,B=(a('hget',c,K)or ''):match(' */
-    "(%S\347\264\315'\242O\263F\243B\361>\007\311\273\037,F\362e\202\3630\202\261" /* (%S+) (%d+)')\nif O~=F or B+0>e then\na('hset',c,K,F..' '..e)\nu(0)\nelse */
-    "\n\335B\373\211\277y+M<=e\243\253o\230F\361<=\007\035\261\214" /* \ny=B\nend\nend\nend\nif y+M<=e or not o and F+0<=e then\nx(b)\nelseif  */
-    "\004f\231\335\312k-1 do\n\322\374crby\301,z,\020,y)\202\277k\036\232" /* o then\nfor y=0,k-1 do\na('zincrby',l,z,a('lindex',j,y))\nend\nif k>0 then\n */
-    "\303\224m\272,1\271\202\303p\022h\272\271\202h=b\373\356\240\037\202a(o,E\233\254\202" /* a('lrem',j,1,b)\na('lpush',j,b)\nh=b\nend\na('hdel',c,K)\na(o,E,'0')\n */
-    "\330f\005\352\nD\377rue\nk=k\336\373\211\211\211" /* return false\nelse\nD=true\nk=k+1\nend\nend\nend\nend\n */
+    "\220M='5\222\255\245\370\036\356\240\271\233s\023pe\314:\270b\242\254" /* local M='5000'\nlocal function x(b)\na('hdel',c,b,'suspect:'..b)\nif not  */
+    "h\236\330\277b\241h\236h=\021\341'\251\303\224m\272\341\201" /* h then return end\nif b==h then h=a('lindex',j,'1')end\na('lrem',j,'1', */
+    "b\202\322\224m\301\271\202\300\370N(o,F\244k,D=0\274\006\nwhi\334" /* b)\na('zrem',l,b)\nend\nlocal function N(o,F)\nlocal k,D=0,false\nwhile */
+    "\207rue do\245b=h\266k\037\236b=\021\332\251\214\254b\243b\241" /*  true do\nlocal b=h\nif k>0 then b=a('lindex',j,k)end\nif not b or b== */
+    "o\236\330\254D \300E='\345s\275_\213ck__\377ann\235\270j\32120)\234" /* o then return not D end\nlocal E='redisson_lock__channel'..j:sub(20).. */
+    "':\270b\245o=\267\250\265\032n\351\265\201E)\026\037\230'p\250l\313h'\266\254\005" /* ':'..b\nlocal o=a('pubsub','numsub',E)[2]>0 and 'publish'\nif not o then\n */
+    "\220\335\031p\250\265\032shardn\351\265\201E)\026\no=y\230y\037\230'sp\250" /* local y=redis.pcall('pubsub','shardnumsub',E)[2]\no=y and y>0 and 'spub */
+    "l\313h'\n\300O=b\241K\225\207[4]\231\376\273\271\244K,P,\335(O\243\317" /* lish'\nend\nlocal O=b==K and t[4]or a('hget',c,b)\nlocal K,P,y=(O or '' */
+    "):\337\377\203^(\252\034\347\024-9]\252\252\252\252\373\373\373\373?)%f[ %z]'\242y\232" /* ):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nif y then\n */
+    "\214K*\022+P/\022+y<=\010\036\262\214D\232\330f\006\352\214" /* if K*1000+P/1000+y<=e then\nx(b)\nelseif D then\nreturn false\nelseif  */
+    "\005\356\253\271\244K=J\331,y\233\255\242F\230F\264b\236\356\253" /* o then\na('hdel',g,b)\nlocal K=J(b,y,'0')\nif F and F~=b then a('hdel',g */
+    ",F\251\036I(y\202a(o,E,K\362r\0334)\362y\202\330'giv\200'" /* ,F)end\nx(b)\nI(y)\na(o,E,K..' '..r:sub(1,-4)..' '..y)\nreturn 'given' */
+    "\352\nk=k\336\374\262\245F=\322sco\224\301\271\003\316\245K,O='s\023" /* \nelse\nk=k+1\nend\nelse\nlocal F=a('zscore',l,b)or '0'\nlocal K,O='sus */
+    "pe\314:\270b\271\362F\245\335k\2410\230L\241O\225\207\275\351b\002(\376\333s\375" /* pect:'..b,b..' '..F\nlocal y=k==0 and L==O and tonumber(a('hget',c,'sin */
+    "ce')\0030\266o\230D\236\330f\006 \277y+3*M<e\243y>\010\335" /* ce'))or 0\nif o and D then return false end\nif y+3*M<e or y>e then\ny= */
+    "e\266\005\013w\016\201O\233s\375ce\201e\202\3630\202\262\245O,B=(" /* e\nif o then\na('hset',c,'woken',O,'since',e)\nu(0)\nelse\nlocal O,B=( */
+    "\376\273,K\003\317):\337\377\203(%S\034\315'\242O\264F\243B\361>\010\311" /* a('hget',c,K)or ''):match('(%S+) (%d+)')\nif O~=F or B+0>e then\na('hse */
+    "\273,K,F\362e\202\3630\202\262\n\335B\374\211\277y+M<=e\243\254o\230" /* t',c,K,F..' '..e)\nu(0)\nelse\ny=B\nend\nend\nend\nif y+M<=e or not o and  */
+    "F\361<=\010\036\262\214\005f\231\335\312k-1 do\n\322\375crby\301,z,\021" /* F+0<=e then\nx(b)\nelseif o then\nfor y=0,k-1 do\na('zincrby',l,z,a('lindex',j */
+    ",y)\202\277k\037\232\303\224m\272,1\271\202\303p\023h\272\271\202h=b\374\356" /* ,y))\nend\nif k>0 then\na('lrem',j,1,b)\na('lpush',j,b)\nh=b\nend\na('hdel */
+    "\240,K\202a(o,E\233\255\202\330f\006\352\nD\001rue\nk=k\336\374\211\211" /* ',c,K)\na(o,E,'0')\nreturn false\nelse\nD=true\nk=k+1\nend\nend\nend\n */
+    "\211" /* end\n */
     ;
 
 static const PORT_FLASH uint8_t lock_before[] =
-    "\220v=d\241\316\245\342\253v\230\337h.m\374(\267ttl\252),1e15\244p=" /* local v=d=='0'\nlocal i=not v and math.min(a('pttl',g),1e15)\nlocal p= */
-    "i\263\006\230\375t\252\274\244q\245C=v\266v\232q\003\225(m\241\317\243" /* i~=-2 and a('hget',g,f)\nlocal q\nlocal C=v\nif v then\nq=p and(m=='' or  */
-    "m\241n\242q\236s=n \211\261\245o=G:\337\376\203^-(.*)'\244w\377\275" /* m==n)\nif q then s=n end\nelse\nlocal o=G:match('^-(.*)')\nlocal w=ton */
-    "\351b\001(m\0020\245x\003\355o\230\247\331>w\230b<2^53\244D\003\355" /* umber(m)or 0\nlocal x=p and not o and not(b>w and b<2^53)\nlocal D=p and not  */
-    "x\225(m\241n\243\253o\242x\232s=n\n\011\224\354d\201s\202\3630\202" /* x and(m==n or not o)\nif x then\ns=n\na('hset',c,'released',s)\nu(0)\n */
-    "\342\006\352\214D\232\220D\003\241\316\230o\266D\243i<=d\361\232\340" /* i=-2\nelseif D then\nlocal D=p=='0' and o\nif D or i<=d+0 then\na('pexpire */
-    "\252\305\202\342\210\300k=o\243'1'\245x\003\263k\225(D\243p\263\316\242" /* ',g,d)\ni=d\nend\nlocal k=o or '1'\nlocal x=p~=k and(D or p~='0')\nif  */
-    "x\232\011\354\201n\234(i\241d\230\325d\234y\243\317)\202\277\253" /* x then\na('hset',c,'lease',n..(i==d and ' '..d..y or ''))\nend\nif not  */
-    "x \226#d>7\236\340\240,i\336728\222\304\251I(i\242x\236\311t\252" /* x or#d>7 then a('pexpire',c,i+172800000)end\nI(i)\nif x then a('hset',g */
-    "\274\332\251\3261\271,\327\352\214\004\326-\302\013\n\277w>b\236" /* ,f,k)end\nreturn{1,b,e}\nelseif o then\nreturn{-1,0,e}\nend\nif w>b then  */
-    "n\271=\316\234m,w \211C=i\241\006\266C\355h\236\326\302J\010\305\341')+\013" /* n,b='0'..m,w end\nC=i==-2\nif C and not h then return{1,J(f,d,'1')+0,e} */
-    "\211\300w=f\005\266h\230C\232" /* end\nend\nlocal w=false\nif h and C then\n */
+    "\220v=d\241\316\245\342\254v\230\337h.m\375(\267ttl\253),1e15\244p=" /* local v=d=='0'\nlocal i=not v and math.min(a('pttl',g),1e15)\nlocal p= */
+    "i\264\007\230\376t\253\274\244q\245C=v\266v\232q\004\225(m\241\317\243" /* i~=-2 and a('hget',g,f)\nlocal q\nlocal C=v\nif v then\nq=p and(m=='' or  */
+    "m\241n\242q\236s=n \211\262\245o=G:\337\377\203^-(.*)'\244w\001\275" /* m==n)\nif q then s=n end\nelse\nlocal o=G:match('^-(.*)')\nlocal w=ton */
+    "\351b\002(m\0030\245x\004\355o\230\247\331>w\230b<2^53\244D\004\355" /* umber(m)or 0\nlocal x=p and not o and not(b>w and b<2^53)\nlocal D=p and not  */
+    "x\225(m\241n\243\254o\242x\232s=n\n\013\224\354d\201s\202\3630\202" /* x and(m==n or not o)\nif x then\ns=n\na('hset',c,'released',s)\nu(0)\n */
+    "\342\007\352\214D\232\220D\004\241\316\230o\266D\243i<=d\361\232\340" /* i=-2\nelseif D then\nlocal D=p=='0' and o\nif D or i<=d+0 then\na('pexpire */
+    "\253\305\202\342\210\300k=o\243'1'\245x\004\264k\225(D\243p\264\316\242" /* ',g,d)\ni=d\nend\nlocal k=o or '1'\nlocal x=p~=k and(D or p~='0')\nif  */
+    "x\232\013\354\201n\234(i\241d\230\325d\234y\243\317)\202\277\254" /* x then\na('hset',c,'lease',n..(i==d and ' '..d..y or ''))\nend\nif not  */
+    "x \226#d>7\236\340\240,i\336728\222\304\251I(i\242x\236\311t\253" /* x or#d>7 then a('pexpire',c,i+172800000)end\nI(i)\nif x then a('hset',g */
+    "\274\332\251\3261\271,\327\352\214\005\326-\302\014\n\277w>b\236" /* ,f,k)end\nreturn{1,b,e}\nelseif o then\nreturn{-1,0,e}\nend\nif w>b then  */
+    "n\271=\316\234m,w \211C=i\241\007\266C\355h\236\326\302J\011\305\341')+\014" /* n,b='0'..m,w end\nC=i==-2\nif C and not h then return{1,J(f,d,'1')+0,e} */
+    "\211\300w=f\006\266h\230C\232" /* end\nend\nlocal w=false\nif h and C then\n */
     ;
 
 static const PORT_FLASH uint8_t lock_after[] =
-    "\214v\232\214q\236\340\252\341'\251\214m\241\317\355q\236x\010" /* if v then\nif q then a('pexpire',g,'1')end\nif m=='' and not q then x(f */
-    "\251\220b=q\243\267ttl\252)\241\006\nw=b\230N(nil,q\230f)\241'giv\200'\352" /* )end\nlocal b=q or a('pttl',g)==-2\nw=b and N(nil,q and f)=='given'\nelse */
-    "\nw=N\010,p\230f\242w\241tru\007m=J\010\305\341'\202x\010\202I(d\202\326\302" /* \nw=N(f,p and f)\nif w==true then\nm=J(f,d,'1')\nx(f)\nI(d)\nreturn{1, */
-    "m+\013\n\277w\236\342\267ttl\252)\261\214p\236\206\276\252\251\211" /* m+0,e}\nend\nif w then i=a('pttl',g)elseif p then a('del',g)end\nend\n */
-    "\277v\232\214q\355w\232\206\276\252\242n\263\316\236\011" /* end\nif v then\nif q and not w then\na('del',g)\nif n~='0' then a('hset',c,' */
-    "\224\354d\201s\251\211\326(q\243m\263\317\230s\241m)\223 1\243\312\013\n\277" /* released',s)end\nend\nreturn{(q or m~='' and s==m)and 1 or 0,0,e}\nend\nif  */
-    "L\355C\232\322sco\224\301\274\202\356\240\233w\015'\202\277G\241\316" /* L and not C then\na('zscore',l,f)\na('hdel',c,'woken')\nend\nif G=='0' */
-    "\236\326\312i,\327\300b=\253H \226(t[4]\231\317)\3578)\263r\357" /*  then return{0,i,e}end\nlocal b=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\242b\232\220\335H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020" /* 8)\nif b then\nlocal y=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
-    ",\021)\223 \021)\242y\232\220d=e+(y\336)*z\266H\361<d\236\322add\301" /* ,1000)and 1000))\nif y then\nlocal d=e+(y+1)*z\nif H+0<d then a('zadd',l */
-    "\305\274\251\261\n\322add\301\233XX\2010\274\244k=\206rp\022h\272\274\202\322add\301" /* ,d,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal k=a('rpush',j,f)\na('zadd',l */
-    ",e+\337h.\323x(i,0)+k*z\274\202\211\340\272\3412096\222\222\254\202\340\301" /* ,e+math.max(i,0)+k*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire',l */
-    "\3412096\222\222\254\202\211\311\273\274,A\023]\362A\025\362G\242b\236" /* ,'1209600000')\nend\na('hset',c,f,A[1]..' '..A[2]..' '..G)\nif b then  */
-    "\3630\251\214h\230h\263f\236\342-1 \211\326\312i,\327\n" /* u(0)end\nif h and h~=f then i=-1 end\nreturn{0,i,e}\n */
+    "\214v\232\214q\236\340\253\341'\251\214m\241\317\355q\236x\011" /* if v then\nif q then a('pexpire',g,'1')end\nif m=='' and not q then x(f */
+    "\251\220b=q\243\267ttl\253)\241\007\nw=b\230N(nil,q\230f)\241'giv\200'\352" /* )end\nlocal b=q or a('pttl',g)==-2\nw=b and N(nil,q and f)=='given'\nelse */
+    "\nw=N\011,p\230f\242w\241tru\010m=J\011\305\341'\202x\011\202I(d\202\326\302" /* \nw=N(f,p and f)\nif w==true then\nm=J(f,d,'1')\nx(f)\nI(d)\nreturn{1, */
+    "m+\014\n\277w\236\342\267ttl\253)\262\214p\236\206\276\253\251\211" /* m+0,e}\nend\nif w then i=a('pttl',g)elseif p then a('del',g)end\nend\n */
+    "\277v\232\214q\355w\232\206\276\253\242n\264\316\236\013" /* end\nif v then\nif q and not w then\na('del',g)\nif n~='0' then a('hset',c,' */
+    "\224\354d\201s\251\211\326(q\243m\264\317\230s\241m)\223 1\243\312\014\n\277" /* released',s)end\nend\nreturn{(q or m~='' and s==m)and 1 or 0,0,e}\nend\nif  */
+    "L\355C\232\322sco\224\301\274\202\356\240\233w\016'\202\277G\241\316" /* L and not C then\na('zscore',l,f)\na('hdel',c,'woken')\nend\nif G=='0' */
+    "\236\326\312i,\327\300b=\254H \226(t[4]\231\317)\3578)\264r\357" /*  then return{0,i,e}end\nlocal b=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\242b\232\220\335H\225(\303pos\272\274\233MAXLEN\201\022)\226(\021" /* 8)\nif b then\nlocal y=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
+    ",\022)\223 \022)\242y\232\220d=e+(y\336)*z\266H\361<d\236\322add\301" /* ,1000)and 1000))\nif y then\nlocal d=e+(y+1)*z\nif H+0<d then a('zadd',l */
+    "\305\274\251\262\n\322add\301\233XX\2010\274\244k=\206rp\023h\272\274\202\322add\301" /* ,d,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal k=a('rpush',j,f)\na('zadd',l */
+    ",e+\337h.\323x(i,0)+k*z\274\202\211\340\272\3412096\222\222\255\202\340\301" /* ,e+math.max(i,0)+k*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire',l */
+    "\3412096\222\222\255\202\211\311\273\274,A\024]\362A\026\362G\242b\236" /* ,'1209600000')\nend\na('hset',c,f,A[1]..' '..A[2]..' '..G)\nif b then  */
+    "\3630\251\214h\230h\264f\236\342-1 \211\326\312i,\327\n" /* u(0)end\nif h and h~=f then i=-1 end\nreturn{0,i,e}\n */
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\220\370E(A\244v='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270" /* local function E(A)\nlocal v='redisson_lock__channel'..j:sub(20)..':'.. */
-    "A\245d=\267\250\265\031n\351\265\201v)\025\036\230'p\250l\313h'\266\253d\232\220" /* A\nlocal d=a('pubsub','numsub',v)[2]>0 and 'publish'\nif not d then\nlocal  */
-    "H=\030p\250\265\031shardn\351\265\201v)\025\nd=H\230H\036\230'sp\250l\313h'" /* H=redis.pcall('pubsub','shardnumsub',v)[2]\nd=H and H>0 and 'spublish' */
-    "\373\330d,v\n\300\342\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn d,v\nend\nlocal i=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
-    "ld\001'\244R=f\241'*'\230m\241\317\245b,B,q={},{},0\nf\231w=\302#i,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,B,q={},{},0\nfor w=1,#i,2 do */
-    "\245p,S,s=i[w],i[w\336]:\337\376\203^(\032\264\346'\244C=S\243p\241Q\230" /* \nlocal p,S,s=i[w],i[w+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
-    "n\266p\241'sha\344'\243s\225(t\275\351b\001(s)<=e \226\207\275\351b\001(s)>=e+2e9)t\215\352" /* n\nif p=='shared' or s and(tonumber(s)<=e or tonumber(s)>=e+2e9)then\nelse */
-    "if\010\241'*'\243f\241p)\223(m\241\317\243m\241C)\223(R\243\253b\023])t\215\nb[#b\336]\003\n" /* if(f=='*' or f==p)and(m=='' or m==C)and(R or not b[1])then\nb[#b+1]=p\n */
-    "b[p]=C\352\nB[s\2430]=(B[s\2430]\2310)\336\nq=\337h.\323x(q,t\275\351b\001(s\002" /* b[p]=C\nelse\nB[s or 0]=(B[s or 0]or 0)+1\nq=math.max(q,tonumber(s)or  */
-    "\337h.hu\350\202\211\277G\241'\006'\232\220C=0\nf\231Q,p \374 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal C=0\nfor Q,p in ipairs(b) */
-    "do\245d,v=E(p\242d\230b[p]t\215\na(d,v\271[p]\202C=1\373\211\326" /* do\nlocal d,v=E(p)\nif d and b[p]then\na(d,v,b[p])\nC=1\nend\nend\nreturn{ */
-    "C\271\023]\223 C\2410\2301\243\013\n\277q\036\355b\023]t\215 \326\312\013" /* C,b[1]and C==0 and 1 or 0,e}\nend\nif q>0 and not b[1]then return{0,0,e} */
-    "\277q\036\230q<\337h.hu\350\232\220p={}\nf\231s,C \374 pairs(B)do\np" /* end\nif q>0 and q<math.huge then\nlocal p={}\nfor s,C in pairs(B)do\np */
-    "[#p\336]=s\362C\373\311t\252\271\023]\2330 0 0 0\031sha\344\201tab\334.c\275cat" /* [#p+1]=s..' '..C\nend\na('hset',g,b[1],'0 0 0 0','shared',table.concat */
-    "(p\233 ')\202\356\252\271\023]\244p=\267ttl\252\242p<0\243e+p>q\236" /* (p,' '))\na('hdel',g,b[1])\nlocal p=a('pttl',g)\nif p<0 or e+p>q then  */
-    "\340\252,q-e\251I(q-e\244d,v=E(h\243\317\242d\236a(d,v\233" /* a('pexpire',g,q-e)end\nI(q-e)\nlocal d,v=E(h or '')\nif d then a(d,v,' */
-    "\254\251\326\302\013\n\300p=i[3]\223 \303ran\350\272,\3129)\226{}\245" /* 0')end\nreturn{1,0,e}\nend\nlocal p=i[3]and a('lrange',j,0,9)or{}\nlocal  */
-    "d\003\0230]\nf\231Q,A \374 ipairs(p)do\nd=d \226(\375\273,A\002\317):f\360\203^\264+" /* d=p[10]\nfor Q,A in ipairs(p)do\nd=d or(a('hget',c,A)or ''):find('^%d+ */
-    " \264+ \264+ S'\202\300p=f\005\266h\225\331\023]\231\253i\023])t\215\n" /*  %d+ %d+ S')\nend\nlocal p=false\nif h and(b[1]or not i[1])then\n */
+    "\220\370E(A\244v='\345s\275_\213ck__\377ann\235\270j\32120)\234':\270" /* local function E(A)\nlocal v='redisson_lock__channel'..j:sub(20)..':'.. */
+    "A\245d=\267\250\265\032n\351\265\201v)\026\037\230'p\250l\313h'\266\254d\232\220" /* A\nlocal d=a('pubsub','numsub',v)[2]>0 and 'publish'\nif not d then\nlocal  */
+    "H=\031p\250\265\032shardn\351\265\201v)\026\nd=H\230H\037\230'sp\250l\313h'" /* H=redis.pcall('pubsub','shardnumsub',v)[2]\nd=H and H>0 and 'spublish' */
+    "\374\330d,v\n\300\342\376t\204l\253\244Q=\376\333ho" /* \nend\nreturn d,v\nend\nlocal i=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
+    "ld\002'\244R=f\241'*'\230m\241\317\245b,B,q={},{},0\nf\231w=\302#i,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,B,q={},{},0\nfor w=1,#i,2 do */
+    "\245p,S,s=i[w],i[w\336]:\337\377\203^(\252\034\346'\244C=S\243p\241Q\230" /* \nlocal p,S,s=i[w],i[w+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
+    "n\266p\241'sha\344'\243s\225(t\275\351b\002(s)<=e \226\207\275\351b\002(s)>=e+2e9)t\215\352" /* n\nif p=='shared' or s and(tonumber(s)<=e or tonumber(s)>=e+2e9)then\nelse */
+    "if\011\241'*'\243f\241p)\223(m\241\317\243m\241C)\223(R\243\254b\024])t\215\nb[#b\336]\004\n" /* if(f=='*' or f==p)and(m=='' or m==C)and(R or not b[1])then\nb[#b+1]=p\n */
+    "b[p]=C\352\nB[s\2430]=(B[s\2430]\2310)\336\nq=\337h.\323x(q,t\275\351b\002(s\003" /* b[p]=C\nelse\nB[s or 0]=(B[s or 0]or 0)+1\nq=math.max(q,tonumber(s)or  */
+    "\337h.hu\350\202\211\277G\241'\007'\232\220C=0\nf\231Q,p \375 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal C=0\nfor Q,p in ipairs(b) */
+    "do\245d,v=E(p\242d\230b[p]t\215\na(d,v\271[p]\202C=1\374\211\326" /* do\nlocal d,v=E(p)\nif d and b[p]then\na(d,v,b[p])\nC=1\nend\nend\nreturn{ */
+    "C\271\024]\223 C\2410\2301\243\014\n\277q\037\355b\024]t\215 \326\312\014" /* C,b[1]and C==0 and 1 or 0,e}\nend\nif q>0 and not b[1]then return{0,0,e} */
+    "\277q\037\230q<\337h.hu\350\232\220p={}\nf\231s,C \375 pairs(B)do\np" /* end\nif q>0 and q<math.huge then\nlocal p={}\nfor s,C in pairs(B)do\np */
+    "[#p\336]=s\362C\374\311t\253\271\024]\2330 0 0 0\032sha\344\201tab\334.c\275cat" /* [#p+1]=s..' '..C\nend\na('hset',g,b[1],'0 0 0 0','shared',table.concat */
+    "(p\233 ')\202\356\253\271\024]\244p=\267ttl\253\242p<0\243e+p>q\236" /* (p,' '))\na('hdel',g,b[1])\nlocal p=a('pttl',g)\nif p<0 or e+p>q then  */
+    "\340\253,q-e\251I(q-e\244d,v=E(h\243\317\242d\236a(d,v\233" /* a('pexpire',g,q-e)end\nI(q-e)\nlocal d,v=E(h or '')\nif d then a(d,v,' */
+    "\255\251\326\302\014\n\300p=i[3]\223 \303ran\350\272,\3129)\226{}\245" /* 0')end\nreturn{1,0,e}\nend\nlocal p=i[3]and a('lrange',j,0,9)or{}\nlocal  */
+    "d\004\0240]\nf\231Q,A \375 ipairs(p)do\nd=d \226(\376\273,A\003\317):f\360\203^\252+" /* d=p[10]\nfor Q,A in ipairs(p)do\nd=d or(a('hget',c,A)or ''):find('^%d+ */
+    " \252+ \252+ S'\202\300p=f\006\266h\225\331\024]\231\254i\024])t\215\n" /*  %d+ %d+ S')\nend\nlocal p=false\nif h and(b[1]or not i[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\214b\023]t\215 \340\252\341'\251f\231w=\302#i,2 do\266i[w]\263b\023]t\215 " /* if b[1]then a('pexpire',g,'1')end\nfor w=1,#i,2 do\nif i[w]~=b[1]then  */
-    "\356\252,i[w]\251\211p=N(nil\271\023])\241'giv\200'\n\277b\023]\223 \253" /* a('hdel',g,i[w])end\nend\np=N(nil,b[1])=='given'\nend\nif b[1]and not  */
-    "p\236\206\276\252\251\214i[3]\223 \253d\236\356\240\233limit'\251\326" /* p then a('del',g)end\nif i[3]and not d then a('hdel',c,'limit')end\nreturn{ */
-    "b\023]\223 1\243\312\013\n" /* b[1]and 1 or 0,0,e}\n */
+    "\214b\024]t\215 \340\253\341'\251f\231w=\302#i,2 do\266i[w]\264b\024]t\215 " /* if b[1]then a('pexpire',g,'1')end\nfor w=1,#i,2 do\nif i[w]~=b[1]then  */
+    "\356\253,i[w]\251\211p=N(nil\271\024])\241'giv\200'\n\277b\024]\223 \254" /* a('hdel',g,i[w])end\nend\np=N(nil,b[1])=='given'\nend\nif b[1]and not  */
+    "p\236\206\276\253\251\214i[3]\223 \254d\236\356\240\233limit'\251\326" /* p then a('del',g)end\nif i[3]and not d then a('hdel',c,'limit')end\nreturn{ */
+    "b\024]\223 1\243\312\014\n" /* b[1]and 1 or 0,0,e}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
     "\220c,h,t,p=\343pack(KEYS\244a=\371\372\245b=\206time'\244" /* local c,h,t,p=unpack(KEYS)\nlocal a=redis.call\nlocal b=a('time')\nlocal  */
-    "l=b\023]*\021+\337h.f\213\226\331\025/\021\244\370q(g\244b='\345" /* l=b[1]*1000+math.floor(b[2]/1000)\nlocal function q(g)\nlocal b='redis */
-    "s\275_\213ck__\376ann\235\270h\32120)\234':\270g\266\267\250\265\031n\351\265\201b)\025\036\236" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',b)[2]>0 then  */
-    "\260\207rue \300d=\030p\250\265\031shardn\351\265\201b)\025\n\330" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "d\230d\036\n\300\370b(d\244f\377\275\351b\001((d\243\317):\337\376\203" /* d and d>0\nend\nlocal function b(d)\nlocal f=tonumber((d or ''):match(' */
-    "^\264+$')\0020\n\330f<2^53\230\212\2310\n\300e=\375t\204l\240\244" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',c)\nlocal  */
-    "d=\237m\350t\201p\233t\015\031hold\001\031\354\031limit'\244r=\303ran\350\201h," /* d=a('hmget',p,'token','holder','lease','limit')\nlocal r=a('lrange',h, */
-    "\312-1\244m=\337h.m\374(\267ttl\240),1e15\244j=b((d[4]\231\317):\337\376" /* 0,-1)\nlocal m=math.min(a('pttl',c),1e15)\nlocal j=b((d[4]or ''):match */
-    "\203^(\264\264?\264?\264?) ')\244c={}\nf\231\342\302#e,2 do\245h\274=e[i],e[i\336" /* ('^(%d%d?%d?%d?) '))\nlocal c={}\nfor i=1,#e,2 do\nlocal h,f=e[i],e[i+1 */
-    "]\245k,n,o,e,\342f:\337\376\203^(\032\032\032\264\315(%+?)%f[ %z]'\242" /* ]\nlocal k,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')\nif  */
-    "k\232\214b(n)>l\230b(n)<l+2e9\232c[#c\336]={b(n)-l\332\271(o)%2^16+2^1" /* k then\nif b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l,k,b(o)%2^16+2^1 */
-    "6*(j\336),e,i,h}\373\261\214h\263'sha\344'\355c\023]t\215\245n,e,\342" /* 6*(j+1),e,i,h}\nend\nelseif h~='shared' and not c[1]then\nlocal n,e,i= */
-    "(d[3]\231\317):\337\376\203^(\032\264\315(%+?)$'\242n\263d\023]t\215 e,\342'\201\317 \300" /* (d[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif n~=d[1]then e,i='','' end\nlocal  */
-    "n=h\241d\025\nc\023]={m,n\230d\023]\271\010)%2^16,n\230e,i,h}\373\211tab\334." /* n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and e,i,h}\nend\nend\ntable. */
-    "s\226t(c\274\343\314i\275(a\271)\330a\023]>b\023]\231a\023]\241b\023]\223 a[6]<b[6]\200d\242" /* sort(c,function(a,b)return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif  */
-    "\253c\023]t\215 c\023]={m\274\005,0\274\005\233\201\317}\300d={#r+2^32*#c}\nf\231" /* not c[1]then c[1]={m,false,0,false,'',''}end\nlocal d={#r+2^32*#c}\nfor  */
-    "n,h \374 ipairs(c)do\245m\332,o,e,i,s=\343pack(h\244c=0\266k\232" /* n,h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal c=0\nif k then\n */
-    "c=q(s)\223 3\2431\266b(e)\036\230b(e)<2^32\236c=c+8*e+4*#i \211\211" /* c=q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e+4*#i end\nend\n */
-    "f\231n,\212\374 ipairs({m\271(k),o,c,s})do\nd[#d\336]=f\373\211f\231n,g \374 i" /* for n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\nfor n,g in i */
-    "pairs(r)do\245b=\375t\201p,g\244c,j=2,\337h.hu\350\245f,h,e=" /* pairs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal f,h,e= */
-    "\331\243\317):\337\376\203^(\032\032\023-9]\264\264\264\264?\264?)%f[ %z]'\242\007" /* (b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif e then\n */
-    "c,j=1\274*\021+h/\021+e\266b:f\360\203^\264+ \264+ \264+ S\264+%f[ %z]')t\215 c=5 \211" /* c,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ %z]')then c=5 end\n */
-    "\261\214\253b\232c,j=\312t\275\351b\001(\322sco\224\201t,g\0020\202\300a=0" /* elseif not b then\nc,j=0,tonumber(a('zscore',t,g)or 0)\nend\nlocal a=0 */
-    "\266j>l\236a=q(g)\223 2\2431 \211d[#d\336]=c\nd[#d\336]=a\nd[#d\336]=g\373" /* \nif j>l then a=q(g)and 2 or 1 end\nd[#d+1]=c\nd[#d+1]=a\nd[#d+1]=g\nend\n */
-    "\330\210" /* return d\n */
+    "l=b\024]*\022+\337h.f\213\226\331\026/\022\244\370q(g\244b='\345" /* l=b[1]*1000+math.floor(b[2]/1000)\nlocal function q(g)\nlocal b='redis */
+    "s\275_\213ck__\377ann\235\270h\32120)\234':\270g\266\267\250\265\032n\351\265\201b)\026\037\236" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',b)[2]>0 then  */
+    "\261\207rue \300d=\031p\250\265\032shardn\351\265\201b)\026\n\330" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
+    "d\230d\037\n\300\370b(d\244f\001\275\351b\002((d\243\317):\337\377\203" /* d and d>0\nend\nlocal function b(d)\nlocal f=tonumber((d or ''):match(' */
+    "^\252+$')\0030\n\330f<2^53\230\212\2310\n\300e=\376t\204l\240\244" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',c)\nlocal  */
+    "d=\237m\350t\201p\233t\016\032hold\002\032\354\032limit'\244r=\303ran\350\201h," /* d=a('hmget',p,'token','holder','lease','limit')\nlocal r=a('lrange',h, */
+    "\312-1\244m=\337h.m\375(\267ttl\240),1e15\244j=b((d[4]\231\317):\337\377" /* 0,-1)\nlocal m=math.min(a('pttl',c),1e15)\nlocal j=b((d[4]or ''):match */
+    "\203^(\252\252\373\373\373\373\373\373\373?) ')\244c={}\nf\231\342\302#e,2 do\245" /* ('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) '))\nlocal c={}\nfor i=1,#e,2 do\nlocal  */
+    "h\274=e[i],e[i\336]\245k,n,o,e,\342f:\337\377\203^(\252\034\034\034\315(%+?" /* h,f=e[i],e[i+1]\nlocal k,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+? */
+    ")%f[ %z]'\242k\232\214b(n)>l\230b(n)<l+2e9\232c[#c\336]={b(n)-l\332" /* )%f[ %z]')\nif k then\nif b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l,k */
+    "\271(o)%2^16+2^16*(j\336),e,i,h}\374\262\214h\264'sha\344'\355c\024]t\215" /* ,b(o)%2^16+2^16*(j+1),e,i,h}\nend\nelseif h~='shared' and not c[1]then */
+    "\245n,e,\342(d[3]\231\317):\337\377\203^(\252\034\315(%+?)$'\242n\264d\024]t\215 " /* \nlocal n,e,i=(d[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif n~=d[1]then  */
+    "e,\342'\201\317 \300n=h\241d\026\nc\024]={m,n\230d\024]\271\011)%2^16,n\230e,i" /* e,i='','' end\nlocal n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and e,i */
+    ",h}\374\211tab\334.s\226t(c\274\343\314i\275(a\271)\330a\024]>b\024]\231a\024]\241b\024]" /* ,h}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or a[1]==b[1] */
+    "\223 a[6]<b[6]\200d\242\254c\024]t\215 c\024]={m\274\006,0\274\006\233\201\317}\300" /* and a[6]<b[6]end)\nif not c[1]then c[1]={m,false,0,false,'',''}end\nlocal  */
+    "d={#r+2^32*#c}\nf\231n,h \375 ipairs(c)do\245m\332,o,e,i,s=\343pack(h\244" /* d={#r+2^32*#c}\nfor n,h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal  */
+    "c=0\266k\232c=q(s)\223 3\2431\266b(e)\037\230b(e)<2^32\236c=c+8*e" /* c=0\nif k then\nc=q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e */
+    "+4*#i \211\211f\231n,\212\375 ipairs({m\271(k),o,c,s})do\nd[#d\336]=f\374\211" /* +4*#i end\nend\nfor n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\n */
+    "f\231n,g \375 ipairs(r)do\245b=\376t\201p,g\244c,j=2,\337h.hu\350\245" /* for n,g in ipairs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal  */
+    "f,h,e=\331\243\317):\337\377\203^(\252\034\347\024-9]\252\252\252\252\373\373\373\373?)%f[ %z" /* f,h,e=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z */
+    "]'\242\010c,j=1\274*\022+h/\022+e\266b:f\360\203^\252+ \252+ \252+ S\252+%f[" /* ]')\nif e then\nc,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ */
+    " %z]')t\215 c=5 \211\262\214\254b\232c,j=\312t\275\351b\002(\322sco\224\201t,g\003" /*  %z]')then c=5 end\nelseif not b then\nc,j=0,tonumber(a('zscore',t,g)or  */
+    "0\202\300a=0\266j>l\236a=q(g)\223 2\2431 \211d[#d\336]=c\nd[#d\336" /* 0)\nend\nlocal a=0\nif j>l then a=q(g)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
+    "]=a\nd[#d\336]=g\374\330\210" /* ]=a\nd[#d+1]=g\nend\nreturn d\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\220X=3\245T\377\275\351b\001(ARGV\025\244o=\337h.m\374(\267ttl\252),1e1" /* local X=3\nlocal T=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
-    "5\244D=o\263\006\230\237m\350t\252\274\233sha\344')\226{}\245V,Y=D\023],D\025" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal V,Y=D[1],D[2] */
-    "\245Q,E,ae,O=(V\243\317):\337\376\203^(\032\032\032%S\315'\244aa" /* \nlocal Q,E,ae,O=(V or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
-    "=V\355Q\355Y\266aa\232Q,E,ae,O=n:\337\376\203^\264+$'\002'0\201e+" /* =V and not Q and not Y\nif aa then\nQ,E,ae,O=n:match('^%d+$')or '0',e+ */
-    "(o<0\230d\243\337h.m\374(o,1e9)),V:\337\376\203^\264+$'\002'1\201d\234y\n\300" /* (o<0 and d or math.min(o,1e9)),V:match('^%d+$')or '1',d..y\nend\nlocal  */
-    "\370R(k\244\342t\275\351b\001(k\0020\n\330i>e\230i<e+2e9\230i\373" /* function R(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\n */
-    "E=R(E\0020\245B,q={},0\245v={}\245w={}\245Z\245U\245" /* E=R(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal Z\nlocal U\nlocal  */
-    "af\245ag=n\03310)\263r\03310\202f\231i,S \374(Y\243\317):g\337\376\203(" /* af\nlocal ag=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Y or ''):gmatch('( */
-    "\032\264\315')do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\373\300" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal  */
+    "\220X=3\245T\001\275\351b\002(ARGV\026\244o=\337h.m\375(\267ttl\253),1e1" /* local X=3\nlocal T=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
+    "5\244D=o\264\007\230\237m\350t\253\274\233sha\344')\226{}\245V,Y=D\024],D\026" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal V,Y=D[1],D[2] */
+    "\245Q,E,ae,O=(V\243\317):\337\377\203^(\252\034\034\347%S\315'\244aa" /* \nlocal Q,E,ae,O=(V or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
+    "=V\355Q\355Y\266aa\232Q,E,ae,O=n:\337\377\203^\252+$'\003'0\201e+" /* =V and not Q and not Y\nif aa then\nQ,E,ae,O=n:match('^%d+$')or '0',e+ */
+    "(o<0\230d\243\337h.m\375(o,1e9)),V:\337\377\203^\252+$'\003'1\201d\234y\n\300" /* (o<0 and d or math.min(o,1e9)),V:match('^%d+$')or '1',d..y\nend\nlocal  */
+    "\370R(k\244\342t\275\351b\002(k\0030\n\330i>e\230i<e+2e9\230i\374" /* function R(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\n */
+    "E=R(E\0030\245B,q={},0\245v={}\245w={}\245Z\245U\245" /* E=R(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal Z\nlocal U\nlocal  */
+    "af\245ag=n\03310)\264r\03310\202f\231i,S \375(Y\243\317):g\337\377\203(" /* af\nlocal ag=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Y or ''):gmatch('( */
+    "\252\034\315')do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\374\300" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal  */
     "\370ah(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k" /* function ah(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k */
     "\362i\362p\362O\n\300\370ak(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function ak()\nif B[E]then\nB[E]= */
-    "B[E]-1\nq=q-1\373\300\370W(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function W(k)\nlocal am,F=math.frexp(k)\nlocal  */
+    "B[E]-1\nq=q-1\374\300\370W(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function W(k)\nlocal am,F=math.frexp(k)\nlocal  */
     "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
-    "ab(P\332,p,O,C,J\244F\377\275\351b\001(n\0020\nn=F>\377\275\351b\001(r)\223 F<2^53\225" /* ab(P,k,p,O,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and */
-    "\203%.0f'):f\226\337(F\336\002r\266P\241f\236Z=n \211ah(P,n,W(k),p,O\202w[#w" /* ('%.0f'):format(F+1)or r\nif P==f then Z=n end\nah(P,n,W(k),p,O)\nw[#w */
+    "ab(P\332,p,O,C,J\244F\001\275\351b\002(n\0030\nn=F>\001\275\351b\002(r)\223 F<2^53\225" /* ab(P,k,p,O,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and */
+    "\203%.0f'):f\226\337(F\336\003r\266P\241f\236Z=n \211ah(P,n,W(k),p,O\202w[#w" /* ('%.0f'):format(F+1)or r\nif P==f then Z=n end\nah(P,n,W(k),p,O)\nw[#w */
     "\336]={P,C,J,n\362e\362k}\n\300\370ai(F\244p,ac=0" /* +1]={P,C,J,n..' '..e..' '..k}\nend\nlocal function ai(F)\nlocal p,ac=0 */
-    "\274\005\nwhi\334#w<X do\245k=h\266p\036\236k=\020,p\251\214" /* ,false\nwhile#w<X do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
-    "F\225(\253k\243k\241F)t\215\266ac\243T\036\230q>=T\236\330\211ab(F\305" /* F and(not k or k==F)then\nif ac or T>0 and q>=T then return end\nab(F,d */
-    "\341\201d\234y\202F=nil\np\003\336\352\214\253k\232\260\352\245J='\345" /* ,'1',d..y)\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redis */
-    "s\275_\213ck__\376ann\235\270j\32120)\234':\270k\245C=\267\250\265\031n\351\265\201J)\025" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2] */
-    "\036\230'p\250l\313h'\266\253C\232\220F=\030p\250\265\031shardn\351" /* >0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnum */
-    "\265\201J)\025\nC=F\230F\036\230'sp\250l\313h'\n\300ad=k\241K\225\207[4]\231" /* sub',J)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ad=k==K and t[4]or  */
-    "\375\273\332\244aj,\204,F=(ad\243\317):\337\376\203^(\032\032\023-9]\264\264" /* a('hget',c,k)\nlocal aj,al,F=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
-    "\264\264?\264?)%f[ %z]'\244X\377\275\351b\001((ad\243\317):\337\376\203^\264+ \264+ \264+ S(" /* %d%d?%d?)%f[ %z]')\nlocal X=tonumber((ad or ''):match('^%d+ %d+ %d+ S( */
-    "\264\315%f[ %z]')\242F\230aj*\021+\204/\021+F<=\007\214T\036\230q>=T\236" /* %d+)%f[ %z]'))\nif F and aj*1000+al/1000+F<=e then\nif T>0 and q>=T then  */
-    "\330\211x(k\202\261\214C\225(ac\243\253X\243X\036\230q>=X)t\215\266\253" /* return end\nx(k)\nelseif C and(ac or not X or X>0 and q>=X)then\nif not  */
-    "X\236af\003 \277\253F\236U={k,C,J}\211\260\352\214C\232\214" /* X then af=p end\nif not F then U={k,C,J}end\nreturn\nelseif C then\nif  */
-    "R((\375t\252\332\002\317):\337\376\203^\264+ (\264\346'))t\215\nx(k\202\261\nab(k,F\233" /* R((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse\nab(k,F,' */
-    "0\0310\201C,J\202p\003\336\373\261\214F\232p\003\336\352\214q\2410\232\260" /* 0','0',C,J)\np=p+1\nend\nelseif F then\np=p+1\nelseif q==0 then\nreturn */
-    "\352\245F,ad=\322sco\224\301\332\002'0\031s\022pe\314:\270k\245aj,X=(\375" /* \nelse\nlocal F,ad=a('zscore',l,k)or '0','suspect:'..k\nlocal aj,X=(a('hge */
-    "\273,ad\002\317):\337\376\203(%S\347\264\315'\242aj\263F \226\207\275\351b\001(X)>\007\311" /* t',c,ad)or ''):match('(%S+) (%d+)')\nif aj~=F or tonumber(X)>e then\na('hse */
-    "\273,ad,F\362e\202\3630\202X=e\n\277X+M<=e \226\207\275\351b\001(F)<=\007" /* t',c,ad,F..' '..e)\nu(0)\nX=e\nend\nif X+M<=e or tonumber(F)<=e then\n */
-    "x(k\202\261\nac\377rue\np\003\336\373\211\211\211\300F,ac=(\375" /* x(k)\nelse\nac=true\np=p+1\nend\nend\nend\nend\nend\nlocal F,ac=(a('hge */
-    "\333limit'\002\317):\337\376\203^(\264\264?\264?\264?) (\264\315$'\244aj=F\230F\263" /* t',c,'limit')or ''):match('^(%d%d?%d?%d?) (%d+)$')\nlocal aj=F and F~= */
-    "ARGV\025\223 R(ac)\223{2,t\275\351b\001(F),\327\245\370X(i\242F\241ARGV\025" /* ARGV[2]and R(ac)and{2,tonumber(F),e}\nlocal function X(i)\nif F==ARGV[2] */
-    "t\215 \342\337h.\323x(R(ac\002i,i\251\011limit\201ARGV\025\362i\202" /* then i=math.max(R(ac)or i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\n */
-    "\300\370\204(ac\244D,F=\375t\204l\252),{}\nf\231\342\302#D,2 " /* end\nlocal function al(ac)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2  */
-    "do\245B=D[i\336]:\337\376\203^\264+ (\264\346'\244ad=B\230D[i]\263'sha\344'" /* do\nlocal B=D[i+1]:match('^%d+ (%d+) ')\nlocal ad=B and D[i]~='shared' */
-    "\355R(B\242D[i]\263\212\223(ac\243ad)t\215 F[#F\336]=D[i]\211\211f\231" /*  and not R(B)\nif D[i]~=f and(ac or ad)then F[#F+1]=D[i]end\nend\nfor  */
-    "\342\302#F,\021 do\n\356\252,\343pack(F,i,\337h.m\374(i+999,#F))\202\211\300" /* i=1,#F,1000 do\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal  */
-    "\370R(F\244ac,ad={},0\nf\231i,S \374 pairs(B)do\266S\036\232a" /* function R(F)\nlocal ac,ad={},0\nfor i,S in pairs(B)do\nif S>0 then\na */
-    "c[#ac\336]=i\362S\nad=\337h.\323x(ad,i\202\211\300D=ad-e\245a" /* c[#ac+1]=i..' '..S\nad=math.max(ad,i)\nend\nend\nlocal D=ad-e\nlocal a */
-    "n=#w\036\230o\263\006\230\237l\200\252)>2*q\3366\nif#w\036\232\011t\015" /* n=#w>0 and o~=-2 and a('hlen',g)>2*q+16\nif#w>0 then\na('hset',c,'token */
-    "\201n\233hold\001\201w[#w]\023]\233\224\354d\201s\233\354\201n\242ag\243D>9999999\236" /* ',n,'holder',w[#w][1],'released',s,'lease',n)\nif ag or D>9999999 then  */
-    "\363D\251f\231i,ad \374 ipairs(ag\230\375t\204l\240)\226{})do\266i%2\2411\230" /* u(D)end\nfor i,ad in ipairs(ag and a('hgetall',c)or{})do\nif i%2==1 and  */
-    "ad:f\360(h\230'^s\022pe\314:'\243':')t\215 \356\240,ad\251\211\261\214F" /* ad:find(h and '^suspect:' or ':')then a('hdel',c,ad)end\nend\nelseif F */
-    "\230n\263\316\232\011\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#" /*  and n~='0' then\na('hset',c,'released',s)\nend\nv[#v+1]='shared'\nv[# */
-    "v\336]\377ab\334.c\275cat(ac\233 '\242o\263\006\230D>o\236\340\252,D\251" /* v+1]=table.concat(ac,' ')\nif o~=-2 and D>o then a('pexpire',g,D)end\n */
-    "\311t\252,\343pack(v)\242F\236\356\252,F\251\214o\241\006\230\030" /* a('hset',g,unpack(v))\nif F then a('hdel',g,F)end\nif o==-2 and redis.pcall(' */
-    "p\310\252,D)\2631\232\206\276\252\202\340\252,D\202\277D<o\236" /* pexpire',g,D)~=1 then\na('del',g)\na('pexpire',g,D)\nend\nif D<o then  */
-    "\340\252,D\251\214an\236\204(\251f\231am\332 \374 ipairs(w)do\245" /* a('pexpire',g,D)end\nif an then al()end\nfor am,k in ipairs(w)do\nlocal  */
-    "P,C,J,F=\343pack(k\242h\236x(P\251\214C\236a(C,J,F\251\211I(D\242" /* P,C,J,F=unpack(k)\nif h then x(P)end\nif C then a(C,J,F)end\nend\nI(D)\nif  */
-    "U\230U\023]\241h\225(D\336\304<o \226#w\036)t\215 a(U\025,U[3]\233\254\251o=D\373" /* U and U[1]==h and(D+1000<o or#w>0)then a(U[2],U[3],'0')end\no=D\nend\n */
+    "\274\006\nwhi\334#w<X do\245k=h\266p\037\236k=\021,p\251\214" /* ,false\nwhile#w<X do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
+    "F\225(\254k\243k\241F)t\215\266ac\243T\037\230q>=T\236\330\211ab(F\305" /* F and(not k or k==F)then\nif ac or T>0 and q>=T then return end\nab(F,d */
+    "\341\201d\234y\202F=nil\np\004\336\352\214\254k\232\261\352\245J='\345" /* ,'1',d..y)\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redis */
+    "s\275_\213ck__\377ann\235\270j\32120)\234':\270k\245C=\267\250\265\032n\351\265\201J)\026" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2] */
+    "\037\230'p\250l\313h'\266\254C\232\220F=\031p\250\265\032shardn\351" /* >0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnum */
+    "\265\201J)\026\nC=F\230F\037\230'sp\250l\313h'\n\300ad=k\241K\225\207[4]\231" /* sub',J)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ad=k==K and t[4]or  */
+    "\376\273\332\244aj,\204,F=(ad\243\317):\337\377\203^(\252\034\347\024-9]\252\252" /* a('hget',c,k)\nlocal aj,al,F=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
+    "\252\252\373\373\373\373?)%f[ %z]'\244X\001\275\351b\002((ad\243\317):\337\377\203^\252+ \252" /* %d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal X=tonumber((ad or ''):match('^%d+ %d */
+    "+ \252+ S(\252\315%f[ %z]')\242F\230aj*\022+\204/\022+F<=\010\214T\037\230" /* + %d+ S(%d+)%f[ %z]'))\nif F and aj*1000+al/1000+F<=e then\nif T>0 and  */
+    "q>=T\236\330\211x(k\202\262\214C\225(ac\243\254X\243X\037\230q>=X)t" /* q>=T then return end\nx(k)\nelseif C and(ac or not X or X>0 and q>=X)t */
+    "\215\266\254X\236af\004 \277\254F\236U={k,C,J}\211\261\352\214" /* hen\nif not X then af=p end\nif not F then U={k,C,J}end\nreturn\nelseif  */
+    "C\232\214R((\376t\253\332\003\317):\337\377\203^\252+ (\252\346'))t\215\nx(k\202\262" /* C then\nif R((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse */
+    "\nab(k,F\2330\0320\201C,J\202p\004\336\374\262\214F\232p\004\336\352\214q\2410\232" /* \nab(k,F,'0','0',C,J)\np=p+1\nend\nelseif F then\np=p+1\nelseif q==0 then\n */
+    "\261\352\245F,ad=\322sco\224\301\332\003'0\032s\023pe\314:\270k\245aj" /* return\nelse\nlocal F,ad=a('zscore',l,k)or '0','suspect:'..k\nlocal aj */
+    ",X=(\376\273,ad\003\317):\337\377\203(%S\034\315'\242aj\264F \226\207\275\351b\002(X)" /* ,X=(a('hget',c,ad)or ''):match('(%S+) (%d+)')\nif aj~=F or tonumber(X) */
+    ">\010\311\273,ad,F\362e\202\3630\202X=e\n\277X+M<=e \226\207\275\351b" /* >e then\na('hset',c,ad,F..' '..e)\nu(0)\nX=e\nend\nif X+M<=e or tonumb */
+    "\002(F)<=\010x(k\202\262\nac\001rue\np\004\336\374\211\211\211\300" /* er(F)<=e then\nx(k)\nelse\nac=true\np=p+1\nend\nend\nend\nend\nend\nlocal  */
+    "F,ac=(\376\333limit'\003\317):\337\377\203^(\252\252\373\373\373\373\373\373\373?) (" /* F,ac=(a('hget',c,'limit')or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) ( */
+    "\252\315%f[ %z]'\244aj=F\230F\264ARGV\026\223 R(ac)\223{2,t\275\351b\002(F),\327\245" /* %d+)%f[ %z]')\nlocal aj=F and F~=ARGV[2]and R(ac)and{2,tonumber(F),e}\nlocal  */
+    "\370X(i\242F\241ARGV\026t\215 \342\337h.\323x(R(ac\003i,i\251\013" /* function X(i)\nif F==ARGV[2]then i=math.max(R(ac)or i,i)end\na('hset',c,' */
+    "limit\201ARGV\026\362i\202\300\370\204(ac\244D,F=\376t" /* limit',ARGV[2]..' '..i)\nend\nlocal function al(ac)\nlocal D,F=a('hget */
+    "\204l\253),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\377\203^\252+ (\252\346'\244" /* all',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match('^%d+ (%d+) ')\nlocal  */
+    "ad=B\230D[i]\264'sha\344'\355R(B\242D[i]\264\212\223(ac\243ad)t\215 F[#" /* ad=B and D[i]~='shared' and not R(B)\nif D[i]~=f and(ac or ad)then F[# */
+    "F\336]=D[i]\211\211f\231\342\302#F,\022 do\n\356\253,\343pack(F,i,\337h.m\375(" /* F+1]=D[i]end\nend\nfor i=1,#F,1000 do\na('hdel',g,unpack(F,i,math.min( */
+    "i+999,#F))\202\211\300\370R(F\244ac,ad={},0\nf\231i,S " /* i+999,#F)))\nend\nend\nlocal function R(F)\nlocal ac,ad={},0\nfor i,S  */
+    "\375 pairs(B)do\266S\037\232ac[#ac\336]=i\362S\nad=\337h.\323x(ad,i\202\211" /* in pairs(B)do\nif S>0 then\nac[#ac+1]=i..' '..S\nad=math.max(ad,i)\nend\n */
+    "\300D=ad-e\245an=#w\037\230o\264\007\230\237l\200\253)>2*q\3366\nif#" /* end\nlocal D=ad-e\nlocal an=#w>0 and o~=-2 and a('hlen',g)>2*q+16\nif# */
+    "w\037\232\013t\016\201n\233hold\002\201w[#w]\024]\233\224\354d\201s\233\354\201" /* w>0 then\na('hset',c,'token',n,'holder',w[#w][1],'released',s,'lease', */
+    "n\242ag\243D>9999999\236\363D\251f\231i,ad \375 ipairs(ag\230\376t" /* n)\nif ag or D>9999999 then u(D)end\nfor i,ad in ipairs(ag and a('hget */
+    "\204l\240)\226{})do\266i%2\2411\230ad:f\360(h\230'^s\023pe\314:'\243':')t\215 \356" /* all',c)or{})do\nif i%2==1 and ad:find(h and '^suspect:' or ':')then a('hdel */
+    "\240,ad\251\211\262\214F\230n\264\316\232\013\224\354d\201s\202\211" /* ',c,ad)end\nend\nelseif F and n~='0' then\na('hset',c,'released',s)\nend\n */
+    "v[#v\336]='sha\344'\nv[#v\336]\001ab\334.c\275cat(ac\233 '\242o\264\007\230D>o\236" /* v[#v+1]='shared'\nv[#v+1]=table.concat(ac,' ')\nif o~=-2 and D>o then  */
+    "\340\253,D\251\311t\253,\343pack(v)\242F\236\356\253,F\251" /* a('pexpire',g,D)end\na('hset',g,unpack(v))\nif F then a('hdel',g,F)end\n */
+    "\214o\241\007\230\031p\310\253,D)\2641\232\206\276\253\202\340" /* if o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del',g)\na('pexpire */
+    "\253,D\202\277D<o\236\340\253,D\251\214an\236\204(\251f\231" /* ',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif an then al()end\nfor  */
+    "am\332 \375 ipairs(w)do\245P,C,J,F=\343pack(k\242h\236x(P\251\214C\236" /* am,k in ipairs(w)do\nlocal P,C,J,F=unpack(k)\nif h then x(P)end\nif C then  */
+    "a(C,J,F\251\211I(D\242U\230U\024]\241h\225(D\336\304<o \226#w\037)t\215 a(U\026" /* a(C,J,F)end\nend\nI(D)\nif U and U[1]==h and(D+1000<o or#w>0)then a(U[2] */
+    ",U[3]\233\255\251o=D\374" /* ,U[3],'0')end\no=D\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\220\370F(p\202f\231\342p,p+8 do\245k=\020,i\242\253k" /* local function F(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
-    "\236\330f\005 \211if(\375\273\332\002\317):f\360\203^\264+ \264+ \264+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
-    "\215 \330k \211\211\300k=d\241\316\245C=G:\337\376\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
-    "J\377\275\351b\001(m\0020\245D\377\275\351b\001(Q\0020\245P=V\230E>e\266\253" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=V and E>e\nif not  */
-    "k\230P\225(C\230Q\241m\243\253C\230D>J\230D<2^53)t\215\245U,\342ae\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal U,i=ae== */
-    "\316\230C,W(d\242U\243i>=E\236O=d\234y \261 \342E \277H\236x\010\251" /* '0' and C,W(d)\nif U or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
-    "\214\253aa\236ak(\251ah\010,Q,i,C\243ae,O\202X(i\242aa\232R(\202v=" /* if not aa then ak()end\nah(f,Q,i,C or ae,O)\nX(i)\nif aa then\nR()\nv= */
+    "\220\370F(p\202f\231\342p,p+8 do\245k=\021,i\242\254k" /* local function F(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
+    "\236\330f\006 \211if(\376\273\332\003\317):f\360\203^\252+ \252+ \252+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
+    "\215 \330k \211\211\300k=d\241\316\245C=G:\337\377\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
+    "J\001\275\351b\002(m\0030\245D\001\275\351b\002(Q\0030\245P=V\230E>e\266\254" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=V and E>e\nif not  */
+    "k\230P\225(C\230Q\241m\243\254C\230D>J\230D<2^53)t\215\245U,\342ae\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal U,i=ae== */
+    "\316\230C,W(d\242U\243i>=E\236O=d\234y \262 \342E \277H\236x\011\251" /* '0' and C,W(d)\nif U or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
+    "\214\254aa\236ak(\251ah\011,Q,i,C\243ae,O\202X(i\242aa\232R(\202v=" /* if not aa then ak()end\nah(f,Q,i,C or ae,O)\nX(i)\nif aa then\nR()\nv= */
     "{}\n\277h\225(aa\243U)t\215 ai(\251R(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or U)then ai()end\nR()\na('pexpire',c,o+172800000 */
-    "\202\326\302D,\327\352\214C\232\326-\302\013\352\214aj\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif aj and not k then\n */
-    "\330aj\n\300C=P\225(\253k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return aj\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
-    "ak(\202v={f,Q\234\3240 0 \254}\n\277J>b\355k\236n=\316\234m \277k" /* ak()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
-    "\230m\241\317\225(H\243\253C)t\215 x\010\251\220D=o\241\006\243Y\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or Y or C\nif D then  */
-    "ai(\253k\230f\251\220E=k\355D\230\375t\204l\252)\025\241\316\245" /* ai(not k and f)end\nlocal E=k and not D and a('hgetall',g)[2]=='0'\nlocal  */
-    "J=k\230q\2410\355E\225(\253h\243F(0)\241f\005\244E\nif#w\036\243Y" /* J=k and q==0 and not E and(not h or F(0)==false)\nlocal E\nif#w>0 or Y */
-    "\230q\036\232\214Z\236X(W(d)\251if#w\036\243C\236R(C\355Z\230" /*  and q>0 then\nif Z then X(W(d))end\nif#w>0 or C then R(C and not Z and  */
-    "f\251\261\214D\232\214o\263\006\232\340\252\341'\202o=1\n\204(true\202" /* f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nal(true)\n */
-    "\211E=h\230N(\253k\230f,V\230f\242E\241true\355k\232\214o\263" /* end\nE=h and N(not k and f,V and f)\nif E==true and not k then\nif o~= */
-    "\006\236o=\267ttl\252\251v={}\nab\010\305\341\201d\234y\202X(W(d)\202R(\202v,w={}" /* -2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nX(W(d))\nR()\nv,w={} */
-    ",{}\nai(\202if#w\036\236R(\251\261\214E\241'giv\200'\232o=\267ttl\252\202" /* ,{}\nai()\nif#w>0 then R()end\nelseif E=='given' then\no=a('pttl',g)\n */
-    "\261\266C\230n\263\316\236\011\224\354d\201s\251\214o\263\006\236" /* else\nif C and n~='0' then a('hset',c,'released',s)end\nif o~=-2 then  */
-    "\206\276\252\251\211\277k\232\214J\236\356\240\233limit'\251" /* a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit')end\n */
-    "\326(C\243m\263\317\230s\241m)\223 1\243\312\013\n\277Z\236\326\302t" /* return{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Z then return{1,t */
-    "\275\351b\001(Z),\327\277L\225(q\036\243\253D)t\215\n\322sco\224\301\274\202\356" /* onumber(Z),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
-    "\240\233w\015'\202\300v=o\266T\036\230q>=T\232\220k=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal v=o\nif T>0 and q>=T then\nlocal k=math.huge\n */
-    "f\231i,S \374 pairs(B)do\266S\036\236k=\337h.m\374(k,i\251\211v=k-e\n\277" /* for i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif  */
+    "\202\326\302D,\327\352\214C\232\326-\302\014\352\214aj\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif aj and not k then\n */
+    "\330aj\n\300C=P\225(\254k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return aj\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
+    "ak(\202v={f,Q\234\3240 0 \255}\n\277J>b\355k\236n=\316\234m \277k" /* ak()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
+    "\230m\241\317\225(H\243\254C)t\215 x\011\251\220D=o\241\007\243Y\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or Y or C\nif D then  */
+    "ai(\254k\230f\251\220E=k\355D\230\376t\204l\253)\026\241\316\245" /* ai(not k and f)end\nlocal E=k and not D and a('hgetall',g)[2]=='0'\nlocal  */
+    "J=k\230q\2410\355E\225(\254h\243F(0)\241f\006\244E\nif#w\037\243Y" /* J=k and q==0 and not E and(not h or F(0)==false)\nlocal E\nif#w>0 or Y */
+    "\230q\037\232\214Z\236X(W(d)\251if#w\037\243C\236R(C\355Z\230" /*  and q>0 then\nif Z then X(W(d))end\nif#w>0 or C then R(C and not Z and  */
+    "f\251\262\214D\232\214o\264\007\232\340\253\341'\202o=1\n\204(true\202" /* f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nal(true)\n */
+    "\211E=h\230N(\254k\230f,V\230f\242E\241true\355k\232\214o\264" /* end\nE=h and N(not k and f,V and f)\nif E==true and not k then\nif o~= */
+    "\007\236o=\267ttl\253\251v={}\nab\011\305\341\201d\234y\202X(W(d)\202R(\202v,w={}" /* -2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nX(W(d))\nR()\nv,w={} */
+    ",{}\nai(\202if#w\037\236R(\251\262\214E\241'giv\200'\232o=\267ttl\253\202" /* ,{}\nai()\nif#w>0 then R()end\nelseif E=='given' then\no=a('pttl',g)\n */
+    "\262\266C\230n\264\316\236\013\224\354d\201s\251\214o\264\007\236" /* else\nif C and n~='0' then a('hset',c,'released',s)end\nif o~=-2 then  */
+    "\206\276\253\251\211\277k\232\214J\236\356\240\233limit'\251" /* a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit')end\n */
+    "\326(C\243m\264\317\230s\241m)\223 1\243\312\014\n\277Z\236\326\302t" /* return{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Z then return{1,t */
+    "\275\351b\002(Z),\327\277L\225(q\037\243\254D)t\215\n\322sco\224\301\274\202\356" /* onumber(Z),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
+    "\240\233w\016'\202\300v=o\266T\037\230q>=T\232\220k=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal v=o\nif T>0 and q>=T then\nlocal k=math.huge\n */
+    "f\231i,S \375 pairs(B)do\266S\037\236k=\337h.m\375(k,i\251\211v=k-e\n\277" /* for i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif  */
     "G\241\316\236\326\312v,\327\300k=a\212\223 F(af\244w=a\212\223(k\241" /* G=='0' then return{0,v,e}end\nlocal k=af and F(af)\nlocal w=af and(k== */
-    "\212\231k\241f\005\355H\244\342\253H \226(t[4]\231\317)\3578)\263r\357" /* f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\242i\232\220k=H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020" /* 8)\nif i then\nlocal k=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
-    ",\021)\223 \021)\242k\232\220q=e+(k\336)*z\nif\207\275\351b\001(H)<q\236" /* ,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then  */
-    "\322add\301,q\274\251\261\n\322add\301\233XX\2010\274\244p=\206rp\022h\272\274\202" /* a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
-    "\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
-    "\301\3412096\222\222\254\202\211X(W(2*G)\202\311\273\274,A\023]\362A\025\362" /* ',l,'1209600000')\nend\nX(W(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
-    "G\234\324S\270ARGV\025\242i\236\3630\251\214w\236v=G/25 \261\214h\230h\263" /* G..' S'..ARGV[2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~= */
+    "\212\231k\241f\006\355H\244\342\254H \226(t[4]\231\317)\3578)\264r\357" /* f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\242i\232\220k=H\225(\303pos\272\274\233MAXLEN\201\022)\226(\021" /* 8)\nif i then\nlocal k=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
+    ",\022)\223 \022)\242k\232\220q=e+(k\336)*z\nif\207\275\351b\002(H)<q\236" /* ,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then  */
+    "\322add\301,q\274\251\262\n\322add\301\233XX\2010\274\244p=\206rp\023h\272\274\202" /* a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
+    "\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412096\222\222\255\202\340" /* a('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
+    "\301\3412096\222\222\255\202\211X(W(2*G)\202\311\273\274,A\024]\362A\026\362" /* ',l,'1209600000')\nend\nX(W(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
+    "G\234\324S\270ARGV\026\242i\236\3630\251\214w\236v=G/25 \262\214h\230h\264" /* G..' S'..ARGV[2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~= */
     "f\236v=-1 \211\326\312v,\327\n" /* f then v=-1 end\nreturn{0,v,e}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\214\253aa\230E>e\225\207\275\351b\001(Q)>t\275\351b\001(m)t\215\245\342W(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=W(d)\nif i> */
-    "=E\236O=d\234y \261 \342E \277H\236x\010\251ak(\202ah\010,Q,i,ae,O\202" /* =E then O=d..y else i=E end\nif H then x(f)end\nak()\nah(f,Q,i,ae,O)\n */
-    "X(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\001(Q),\327\n\300" /* X(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
-    "\342f:g\265\203\264+$\201G\3212)\244k=o\263\006\355Y\225(n\241m\243\375\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not Y and(n==m or a('hget',c,' */
-    "hold\001')\241f\202k=k\230\375t\252,i\242\253k\236\326-\302\013\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
-    "aj\236\330aj \211s=m\nv={i,m\234\3240 0 \254}\nab\010\305\341\201d\234y\202X(W(d" /* aj then return aj end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nX(W(d */
-    ")\202\356\252\274\202R(i\202w,v={},{}\nai(\202if#w\036\236R(\251\326\302" /* ))\na('hdel',g,f)\nR(i)\nw,v={},{}\nai()\nif#w>0 then R()end\nreturn{1, */
-    "t\275\351b\001(Z),\327\n" /* tonumber(Z),e}\n */
+    "\214\254aa\230E>e\225\207\275\351b\002(Q)>t\275\351b\002(m)t\215\245\342W(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=W(d)\nif i> */
+    "=E\236O=d\234y \262 \342E \277H\236x\011\251ak(\202ah\011,Q,i,ae,O\202" /* =E then O=d..y else i=E end\nif H then x(f)end\nak()\nah(f,Q,i,ae,O)\n */
+    "X(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\002(Q),\327\n\300" /* X(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
+    "\342f:g\265\203\252+$\201G\3212)\244k=o\264\007\355Y\225(n\241m\243\376\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not Y and(n==m or a('hget',c,' */
+    "hold\002')\241f\202k=k\230\376t\253,i\242\254k\236\326-\302\014\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
+    "aj\236\330aj \211s=m\nv={i,m\234\3240 0 \255}\nab\011\305\341\201d\234y\202X(W(d" /* aj then return aj end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nX(W(d */
+    ")\202\356\253\274\202R(i\202w,v={},{}\nai(\202if#w\037\236R(\251\326\302" /* ))\na('hdel',g,f)\nR(i)\nw,v={},{}\nai()\nif#w>0 then R()end\nreturn{1, */
+    "t\275\351b\002(Z),\327\n" /* tonumber(Z),e}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -418,16 +420,16 @@ static const PORT_FLASH uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4323, "530aad69d0bb0da7cb033cfae626ace8fc21130d"};
+    {common, lock_before, hand_over, lock_after}, 4332, "231e95db0b6286101566c56a37dc96f541479945"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4110, "cc72b23176b3fa59645b3cbf3be8a32d1e626b59"};
+    {common, break_before, hand_over, break_after}, 4119, "49b5c3ff17e85d8379841046927730f7a972d3b5"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8502, "9b9c42196fc14bfc0696d20c69fc19aae0ac1bf8"};
+    {common, hand_over, share, shared}, 8541, "3a80f8c572ffaf8aa690dff554e9adbc9f1a72a8"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6712, "6b5c6a8fac338c0cbb712496ab01a0feee567ccb"};
+    {common, hand_over, share, downgrade}, 6751, "d9124222b1ca4c071ceef6515dec9c1b5e1d2d2d"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1665, "422f963ca75bd8fc1c74a470d86a915a9d018795"};
+    {inspect, nothing, nothing, nothing}, 1689, "752a59a7e6eb0867745d558ce5dbaafdd56c127f"};

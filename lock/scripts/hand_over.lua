@@ -32,7 +32,7 @@ local function hand_over(caller, former)
     end
     local note = waiter == noted and notes[4] or call('hget', meta, waiter)
     -- A later release may say more behind these three.
-    local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
+    local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')
     if patience then
       if heard_s * 1000 + heard_us / 1000 + patience <= now then
         forget(waiter)

@@ -36,7 +36,7 @@ local hold = call('hgetall', lock)
 local notes = call('hmget', meta, 'token', 'holder', 'lease', 'limit')
 local waiters = call('lrange', queue, 0, -1)
 local rest = math.min(call('pttl', lock), 1e15)
-local limit = number((notes[4] or ''):match('^(%d%d?%d?%d?) '))
+local limit = number((notes[4] or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) '))
 local holders = {}
 for at = 1, #hold, 2 do
   local holder, value = hold[at], hold[at + 1]
@@ -69,7 +69,7 @@ end
 for _, waiter in ipairs(waiters) do
   local note = call('hget', meta, waiter)
   local kind, limit = 2, math.huge
-  local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
+  local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')
   if patience then
     kind, limit = 1, heard_s * 1000 + heard_us / 1000 + patience
     if note:find('^%d+ %d+ %d+ S%d+%f[ %z]') then kind = 5 end

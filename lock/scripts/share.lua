@@ -111,7 +111,7 @@ local function let_in(caller)
         listens = shard and shard > 0 and 'spublish'
       end
       local note = waiter == noted and notes[4] or call('hget', meta, waiter)
-      local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
+      local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')
       local room = tonumber((note or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]'))
       if patience and heard_s * 1000 + heard_us / 1000 + patience <= now then
         -- The server may have stalled, or have a new master: who cannot enter yet may still be back.
@@ -153,7 +153,7 @@ local function let_in(caller)
 end
 
 -- All who share name the same limit, until the last of them has ended or is dead.
-local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d%d?%d?%d?) (%d+)$')
+local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+)%f[ %z]')
 local refused = named and named ~= ARGV[2] and coming(expiry) and {2, tonumber(named), now}
 local function name_limit(at)
   if named == ARGV[2] then at = math.max(coming(expiry) or at, at) end

@@ -73,7 +73,7 @@ local function hand_over(caller)
     local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
     local by = listens(channel)
     local note = call('hget', notes, waiter)
-    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) ')
+    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?) ')
     if s and s * 1000 + us / 1000 + silent <= now then
       remove(waiter)
     elseif s and by then
@@ -199,7 +199,7 @@ local function enter(owner, lease, count, words)
 end
 
 local function name_limit(till)
-  local named, other = string.match(call('hget', notes, 'limit') or '', '^(%d+) (%d+)$')
+  local named, other = string.match((call('hget', notes, 'limit') or '') .. ' ', '^(%d+) (%d+) ')
   if named == limit then till = math.max(till, tonumber(other)) end
   call('hset', notes, 'limit', limit .. ' ' .. whole(till))
 end
@@ -211,8 +211,8 @@ local function let_in(caller)
     local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
     local by = listens(channel)
     local note = call('hget', notes, waiter)
-    local s, us, silent, room = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) S(%d+) ')
-    if not s then s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) ') end
+    local s, us, silent, room = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?) S(%d+) ')
+    if not s then s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?) ') end
     if s and s * 1000 + us / 1000 + silent <= now then
       remove(waiter)
     elseif by and room and (room == '0' or sharers < tonumber(room)) then
@@ -235,7 +235,7 @@ local function share()
   elseif ends[id] and tonumber(string.match(fields[id], '%d+')) > tonumber(token) then
     return string.match(fields[id], '%d+')
   end
-  local named, till = string.match(call('hget', notes, 'limit') or '', '^(%d+) (%d+)$')
+  local named, till = string.match((call('hget', notes, 'limit') or '') .. ' ', '^(%d+) (%d+) ')
   if named and named ~= limit and tonumber(till) > now then return 'limit' end
   if not alone and let_in(id) and (limit == '0' or sharers < tonumber(limit)) then
     name_limit(now + lease * 17 / 16)
@@ -320,7 +320,7 @@ elseif verb == 'inspect' then
   local words = {}
   for _, waiter in ipairs(call('lrange', queue, 0, -1)) do
     local note = call('hget', notes, waiter)
-    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) ')
+    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?) ')
     if s then words[#words + 1] = s * 1000 + us / 1000 + silent > now and 'alive' or 'dead'
     elseif note then words[#words + 1] = 'unknown'
     else words[#words + 1] = tonumber(call('zscore', timeout, waiter)) > now and 'alive' or 'dead'

@@ -858,6 +858,16 @@ def longer_note(stage):
 
 
 @check
+def longest_timeout(stage):
+    """A waiter whose timeout has nine digits is handed the lock, for that long."""
+    program = stage.program()
+    stage.holds(program)
+    waiter = stage.waiter(timeout=999999999)
+    stage.releases(program)
+    waiter.hears_grant()
+
+
+@check
 def shard_channel(stage):
     """A waiter that listens by SSUBSCRIBE is handed the lock by SPUBLISH."""
     try:
@@ -1193,6 +1203,15 @@ def share_limit(stage):
     stage.does_not_share(stage.sharer())
     stage.does_not_share(stage.sharer(3), "limit")
     require(len(stage.holders()) == 3 and stage.line() == [], "it changed something")
+
+
+@check
+def share_limit_says_more(stage):
+    """A limit that has more digits than ours, and more words behind it, binds as any other."""
+    stage.others_share(1)
+    ends = stage.note("limit").split()[1]
+    stage.call("HSET", stage.notes, "limit", "123456789 %s and more" % ends)
+    stage.does_not_share(stage.sharer(), "limit")
 
 
 @check
