@@ -123,7 +123,7 @@ enum fairlock_status {
   FAIRLOCK_UNTRUSTED = -22,   /* TLS: a certificate or key, the server's or ours, is not trusted.
                                  Check CA, name, dates. The transport has an error text */
   FAIRLOCK_FORKED = -23,      /* the client was made before a fork(). Make a new one here */
-  FAIRLOCK_OTHER_LIMIT = -24  /* others share the lock, or wait to, with another limit: see
+  FAIRLOCK_WRONG_LIMIT = -24  /* others share the lock, or wait to, with another limit: see
                                  fairlock_error(). All who share a lock name the same one */
 };
 
@@ -625,7 +625,7 @@ int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing
  * handles hold it at a time, 1 to FAIRLOCK_SHARED_MAX; 0: any number. Whoever wants it exclusively,
  * by fairlock_init() or in Redisson, waits until none of them holds it. All wait in the same queue:
  * first come, first served. All who share one lock name the same limit: with another one, an
- * operation ends with FAIRLOCK_OTHER_LIMIT as long as one of them holds or waits. The token is larger
+ * operation ends with FAIRLOCK_WRONG_LIMIT as long as one of them holds or waits. The token is larger
  * than that of each exclusive hold before it; of two who share, the later may have the smaller one,
  * because its share was kept, or was given to a request whose answer was lost.
  *
@@ -645,7 +645,7 @@ int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client 
  * _INVALID, _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
  *   FAIRLOCK_OK           shared holds
  *   FAIRLOCK_LOST         the hold had ended before
- *   FAIRLOCK_OTHER_LIMIT  see above
+ *   FAIRLOCK_WRONG_LIMIT  see above
  *   others                as for fairlock_acquire() without a limit. If something is left of a hold,
  *                         the client ends it while it is serviced, or its lease does
  * Without blocking, both handles have a result: shared's as of an acquire, which fairlock_cancel()

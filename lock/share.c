@@ -43,7 +43,7 @@ static void on_other_limit(struct fairlock_engine *engine, const struct fairlock
   size += resp_format_number(text + size, shared->limit);
   struct resp_event error = {
       .type = RESP_SIMPLE_ERROR, .data = (const uint8_t *)text, .size = size};
-  fairlock_reply_on_error(engine, &error, FAIRLOCK_OTHER_LIMIT);
+  fairlock_reply_on_error(engine, &error, FAIRLOCK_WRONG_LIMIT);
 }
 
 /* The server does not know the script of those who share. That says nothing about the other one. */

@@ -9,7 +9,7 @@ static const char *const names[] = {
     "NOT_HELD", "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",   "UNREACHABLE",
     "DENIED",   "UNSUPPORTED", "UNAVAILABLE", "READONLY",  "OOM",
     "MISCONF",  "UNSYNCED",    "REFUSED",     "PROTOCOL",  "INVALID",
-    "TOO_LONG", "WRONG_SHARD", "UNTRUSTED",   "FORKED",    "OTHER_LIMIT",
+    "TOO_LONG", "WRONG_SHARD", "UNTRUSTED",   "FORKED",    "WRONG_LIMIT",
 };
 
 /* One after the other, each ended by a 0. */
@@ -40,19 +40,19 @@ static const PORT_FLASH char texts[] =
     "the client belongs to the parent process\0"
     "others share the lock with another limit";
 
-_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_OTHER_LIMIT,
+_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_WRONG_LIMIT,
                "a name for each status");
 
 const char *fairlock_status_name(int status)
 {
   if (status == FAIRLOCK_PENDING) return "PENDING";
-  return status <= 0 && status >= FAIRLOCK_OTHER_LIMIT ? names[-status] : "?";
+  return status <= 0 && status >= FAIRLOCK_WRONG_LIMIT ? names[-status] : "?";
 }
 
 const char *fairlock_status_text(int status)
 {
   if (status == FAIRLOCK_PENDING) return "still going on";
-  if (status > 0 || status < FAIRLOCK_OTHER_LIMIT) return "no status";
+  if (status > 0 || status < FAIRLOCK_WRONG_LIMIT) return "no status";
   const PORT_FLASH char *text = texts;
   for (int before = status; before < 0; before++) {
     while (*text++ != 0) {

@@ -46,7 +46,7 @@ enum {
   EXIT_READ_ONLY = 78,   /* the server is a replica, or another shard                      */
   EXIT_LOST = 79,        /* the lock was lost while COMMAND ran                            */
   EXIT_NESTED = 80,      /* the lock is held by a fairlock run that we run under           */
-  EXIT_OTHER_LIMIT = 81  /* others share the lock, or wait to, with another limit          */
+  EXIT_WRONG_LIMIT = 81  /* others share the lock, or wait to, with another limit          */
 };
 
 int run_command(int argc, char **argv);

@@ -625,8 +625,8 @@ int exit_status_of(int status)
   case FAIRLOCK_INVALID:
   case FAIRLOCK_TOO_LONG:
     return EXIT_USAGE;
-  case FAIRLOCK_OTHER_LIMIT:
-    return EXIT_OTHER_LIMIT;
+  case FAIRLOCK_WRONG_LIMIT:
+    return EXIT_WRONG_LIMIT;
   default:
     return EXIT_UNREACHABLE;
   }
@@ -752,7 +752,7 @@ static const char *advice(const struct session *session, int status, const char 
   case FAIRLOCK_UNSYNCED:
     return "See whether its replicas are connected (INFO replication), or ask for fewer with "
            "--replicas.";
-  case FAIRLOCK_OTHER_LIMIT:
+  case FAIRLOCK_WRONG_LIMIT:
     return "All who share a lock give the same --limit; 0 stands for -s alone. Theirs counts as "
            "long "
            "as one of them holds or waits (fairlock status), or until the last lease ends.";

@@ -370,7 +370,7 @@ static void shares()
   say("two");
   (void)getchar();
   FairlockShared differs(third, "places", 3);
-  CHECK(!differs.tryAcquire() && differs.status() == FAIRLOCK_OTHER_LIMIT);
+  CHECK(!differs.tryAcquire() && differs.status() == FAIRLOCK_WRONG_LIMIT);
   third_place.onGranted(on_granted);
   CHECK(third_place.startAcquire() && place.release());
   do

@@ -43,7 +43,7 @@
 #define PATIENCE 60000 /* for all clients to get on when the faults have stopped */
 
 /* How many may share a lock, 0 for any number; in ALONE, nobody may. */
-enum { ALONE = -1, LIMIT = 3, OTHER_LIMIT = 5 };
+enum { ALONE = -1, LIMIT = 3, WRONG_LIMIT = 5 };
 static const struct {
   const char *name;
   int limit;
@@ -254,7 +254,7 @@ static void note_failure(int index, int status)
   else if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE)
     (void)atomic_fetch_add(&seat->failed, 1);
   else if (status == FAIRLOCK_DENIED && deafened(index)) (void)atomic_fetch_add(&seat->denied, 1);
-  else if (status == FAIRLOCK_OTHER_LIMIT) (void)atomic_fetch_add(&seat->other_limit, 1);
+  else if (status == FAIRLOCK_WRONG_LIMIT) (void)atomic_fetch_add(&seat->other_limit, 1);
   else atomic_store(&seat->odd, status);
   bool at_once = status == FAIRLOCK_TIMEOUT || status == FAIRLOCK_UNREACHABLE ||
                  status == FAIRLOCK_UNAVAILABLE;
@@ -339,9 +339,9 @@ static bool init_ways(struct ways *ways, struct client *client)
     ways->way[LOCKS + i] = shared;
     ways->way[i].heir = &ways->way[LOCKS + i];
   }
-  good &= init_shared(&ways->other, client, LOCKS - 1, OTHER_LIMIT);
+  good &= init_shared(&ways->other, client, LOCKS - 1, WRONG_LIMIT);
   ways->way[2 * LOCKS] =
-      (struct way){.handle = &ways->other.handle, .lock = LOCKS - 1, .limit = OTHER_LIMIT};
+      (struct way){.handle = &ways->other.handle, .lock = LOCKS - 1, .limit = WRONG_LIMIT};
   return good;
 }
 

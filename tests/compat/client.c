@@ -75,7 +75,7 @@ static void answer(int status)
 {
   if (status == FAIRLOCK_PENDING) return;
 #ifdef FAIRLOCK_SHARED_MAX
-  if (status == FAIRLOCK_OTHER_LIMIT) {
+  if (status == FAIRLOCK_WRONG_LIMIT) {
     printf("limit\n");
     asked = NULL;
     return;

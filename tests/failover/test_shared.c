@@ -335,8 +335,8 @@ static void test_acknowledged(void)
   CHECK_EQUAL(fairlock_acquire(share_of(A), 1000, 60000), FAIRLOCK_OK);
   CHECK(has(&copy, A));
   /* the WAIT is answered, too, when others name another limit */
-  CHECK_EQUAL(fairlock_try_acquire(&members[B].other.handle, 60000), FAIRLOCK_OTHER_LIMIT);
-  CHECK_EQUAL(fairlock_acquire(&members[B].other.handle, 1000, 60000), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_try_acquire(&members[B].other.handle, 60000), FAIRLOCK_WRONG_LIMIT);
+  CHECK_EQUAL(fairlock_acquire(&members[B].other.handle, 1000, 60000), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_try_acquire(share_of(B), 60000), FAIRLOCK_OK);
   CHECK(has(&copy, B));
   CHECK_EQUAL(fairlock_try_acquire(share_of(C), 60000), FAIRLOCK_BUSY);

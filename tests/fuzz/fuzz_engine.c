@@ -508,8 +508,8 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
 
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
 {
-  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_OTHER_LIMIT);
-  CHECK(handle->result != FAIRLOCK_OTHER_LIMIT || handle->keep & SHARES);
+  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_WRONG_LIMIT);
+  CHECK(handle->result != FAIRLOCK_WRONG_LIMIT || handle->keep & SHARES);
   CHECK(caller->under_way == (handle->result == FAIRLOCK_PENDING));
   if (caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK && caller->acquires) {
     CHECK(holding(handle) || handle->phase == LOST);

@@ -79,7 +79,7 @@ void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *
 {
   (void)engine;
   CHECK(event->size > 0 && __CPROVER_r_ok(event->data, event->size));
-  CHECK(status == FAIRLOCK_OTHER_LIMIT);
+  CHECK(status == FAIRLOCK_WRONG_LIMIT);
   told = true;
 }
 

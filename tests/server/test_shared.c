@@ -130,15 +130,15 @@ static void test_other_limit(void)
   CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, sizeof name - 1, 5),
               FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK(strcmp(client_error(&clients[1]), "LIMIT of those who share: 3, not 5") == 0);
   CHECK_EQUAL(fairlock_acquire(&other.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
-              FAIRLOCK_OTHER_LIMIT);
+              FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(queue_length(&redis, name), 0);
   /* nobody is left who named it */
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
   end_members();
@@ -482,11 +482,11 @@ static void test_limit_is_broken(void)
   CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_force_release(client, name, sizeof name - 1, fairlock_token(sharer(0))),
               FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_force_release(client, name, sizeof name - 1, fairlock_token(sharer(1))),
               FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);

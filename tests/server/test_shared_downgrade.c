@@ -280,7 +280,7 @@ static void test_other_limit(void)
               FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
   queue(1, sharer(1));
-  CHECK_EQUAL(fairlock_downgrade(&alone[0], &other, FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_downgrade(&alone[0], &other, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK(strcmp(client_error(&clients[0]), "LIMIT of those who share: 3, not 5") == 0);
   CHECK_EQUAL(fairlock_result(&alone[0]), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_hold_count(&alone[0]) + fairlock_hold_count(&other.handle), 0);

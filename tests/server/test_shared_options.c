@@ -207,13 +207,13 @@ static void test_kept_other_limit(void)
   int64_t began = now_ms();
   (void)pair(0);
   int status = fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW);
-  if (now_ms() < began + SHORT_MS / 2) CHECK_EQUAL(status, FAIRLOCK_OTHER_LIMIT);
+  if (now_ms() < began + SHORT_MS / 2) CHECK_EQUAL(status, FAIRLOCK_WRONG_LIMIT);
   AWAIT(status == FAIRLOCK_OK, {
     service_all(2);
     if (status != FAIRLOCK_OK) status = fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW);
   });
   CHECK_EQUAL(status, FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_acquire(share_of(0), 1000, FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_acquire(share_of(0), 1000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
   end_members(2);
@@ -275,9 +275,9 @@ static void test_logged(void)
   CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, sizeof name - 1, 3),
               FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(share_of(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_acquire(&other.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
-              FAIRLOCK_OTHER_LIMIT);
+              FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_try_acquire(share_of(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(atomic_load(&members[1].connects), 1);
   CHECK_EQUAL(atomic_load(&members[1].refusals), 0);
@@ -310,10 +310,10 @@ static void test_limit_ends(void)
   start(2, share_of(2));
   CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
   AWAIT(holds(&members[1].alone), service_all(MEMBERS));
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_release(&members[1].alone), FAIRLOCK_OK);
   AWAIT(holds(share_of(2)), service_all(MEMBERS));
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_release(share_of(2)), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
   end_members(MEMBERS);

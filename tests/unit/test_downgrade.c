@@ -212,7 +212,7 @@ static void test_refused(void)
   set_up_asked();
   push("subscribe", CHANNEL("3"), NULL);
   answer(2, 5, 0);
-  check_released(FAIRLOCK_OTHER_LIMIT);
+  check_released(FAIRLOCK_WRONG_LIMIT);
   CHECK(strcmp(engine.error, "LIMIT of those who share: 5, not 7") == 0);
   /* its next acquire is as any other */
   CHECK_EQUAL(fairlock_engine_acquire(heir_handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now),
@@ -499,7 +499,7 @@ static void test_kept(void)
   feed("+OK\r\n:0\r\n");
   push("subscribe", CHANNEL("3"), NULL);
   answer(2, 5, 0);
-  CHECK_EQUAL(heir_handle->result, FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(heir_handle->result, FAIRLOCK_WRONG_LIMIT);
   drain();
   CHECK(releases());
   answer(1, 0, 0);

@@ -292,7 +292,7 @@ static void test_replicas(void)
   request(&d.handle, 0, 30000);
   answer(2, 2, 0);
   feed(":1\r\n");
-  CHECK_EQUAL(d.handle.result, FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(d.handle.result, FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_engine_release(&c.handle, now), FAIRLOCK_PENDING);
   CHECK(sends(SHARED) && ends_in("\r\n$1\r\n2\r\n"));
   answer(1, 0, 0);
@@ -401,7 +401,7 @@ static void test_noscript_of_each_kind(void)
 
 static void check_other_limit(const struct fairlock *handle, const char *text)
 {
-  CHECK_EQUAL(handle->result, FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(handle->result, FAIRLOCK_WRONG_LIMIT);
   CHECK(strcmp(engine.error, text) == 0);
 }
 
@@ -427,7 +427,7 @@ static void test_other_limit_of_a_wait(void)
   request(&c.handle, 20000, 1000);
   push("subscribe", CHANNEL("3"), NULL);
   answer(2, 3, 0);
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(c.handle.result, FAIRLOCK_WRONG_LIMIT);
   CHECK(sends_nothing());
   queue_c();
   pass(2000);
@@ -561,7 +561,7 @@ static void test_in_a_greeting(void)
   drain();
   feed("*3\r\n:2\r\n:3\r\n:4\r\n");
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
-  CHECK(c.handle.result != FAIRLOCK_OTHER_LIMIT);
+  CHECK(c.handle.result != FAIRLOCK_WRONG_LIMIT);
 }
 
 /* Beside other options */
@@ -626,7 +626,7 @@ static void test_next_connection(void)
   request(&c.handle, 0, 1000);
   CHECK(logs(SHARED));
   answer(2, 7, 0);
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(c.handle.result, FAIRLOCK_WRONG_LIMIT);
 }
 
 /* What breaks and looks is the same for all handles. */
@@ -662,7 +662,7 @@ static void test_log(void)
   feed(UNKNOWN);
   drain();
   answer(2, 3, 0);
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(c.handle.result, FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(told[0], 0);
   break_connection();
 }
