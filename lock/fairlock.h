@@ -602,7 +602,7 @@ int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
 
 /* Locks that are shared */
 
-#define FAIRLOCK_SHARED_MAX 1000U /* the largest limit */
+#define FAIRLOCK_LIMIT_MAX 1000U /* the largest limit */
 
 /* An option: locks that are shared. */
 struct fairlock_sharing {
@@ -622,7 +622,7 @@ int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing
 
 /*
  * Makes shared->handle a view of the lock called name, size bytes, that shares it: up to limit such
- * handles hold it at a time, 1 to FAIRLOCK_SHARED_MAX; 0: any number. Whoever wants it exclusively,
+ * handles hold it at a time, 1 to FAIRLOCK_LIMIT_MAX; 0: any number. Whoever wants it exclusively,
  * by fairlock_init() or in Redisson, waits until none of them holds it. All wait in the same queue:
  * first come, first served. All who share one lock name the same limit: with another one, an
  * operation ends with FAIRLOCK_WRONG_LIMIT as long as one of them holds or waits. The token is larger

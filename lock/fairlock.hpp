@@ -771,7 +771,7 @@ template <unsigned Permits> class basic_semaphore
 {
 public:
   /*
-   * limit: 1 to FAIRLOCK_SHARED_MAX; all who use it name the same one, see fairlock_init_shared().
+   * limit: 1 to FAIRLOCK_LIMIT_MAX; all who use it name the same one, see fairlock_init_shared().
    * The rest as for a mutex. If the client did not share(): FAIRLOCK_INVALID.
    */
   basic_semaphore(client &of, const char *name, std::uint32_t limit,

@@ -93,7 +93,7 @@ int fairlock_engine_add_shared(struct fairlock_engine *engine, struct fairlock_s
   const struct fairlock_link *link = engine->links;
   while (link != NULL && link->hooks->place != PLACE_SHARE)
     link = link->inner;
-  if (link == NULL || limit > FAIRLOCK_SHARED_MAX) return FAIRLOCK_INVALID;
+  if (link == NULL || limit > FAIRLOCK_LIMIT_MAX) return FAIRLOCK_INVALID;
   int status = fairlock_engine_add(engine, &shared->handle, name, size);
   if (status != FAIRLOCK_OK) return status;
   shared->handle.keep = SHARES;

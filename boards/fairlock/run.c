@@ -227,7 +227,7 @@ static bool take_option(struct run *run, struct given *given, int option)
     return run->lock.shared = true;
   case OPTION_LIMIT:
     run->lock.shared = true;
-    return parse_count(line, "--limit", optarg, 1, FAIRLOCK_SHARED_MAX, &run->lock.limit);
+    return parse_count(line, "--limit", optarg, 1, FAIRLOCK_LIMIT_MAX, &run->lock.limit);
   case OPTION_LEASE:
     return parse_seconds(line, "--lease", optarg, FAIRLOCK_LEASE_MIN_MS, FAIRLOCK_DURATION_MAX_MS,
                          &run->lock.lease_ms);

@@ -55,7 +55,7 @@ static struct fairlock *handle_of(const char *name)
   exit(1);
 }
 
-#ifdef FAIRLOCK_SHARED_MAX /* it can share */
+#ifdef FAIRLOCK_LIMIT_MAX /* it can share */
 static struct fairlock_shared shares[MOST_LOCKS];
 static struct fairlock_sharing sharing;
 
@@ -74,7 +74,7 @@ static struct fairlock *share_of(const char *name, uint32_t limit)
 static void answer(int status)
 {
   if (status == FAIRLOCK_PENDING) return;
-#ifdef FAIRLOCK_SHARED_MAX
+#ifdef FAIRLOCK_LIMIT_MAX
   if (status == FAIRLOCK_WRONG_LIMIT) {
     printf("limit\n");
     asked = NULL;
@@ -137,7 +137,7 @@ static int force(const char *name)
 /* What handles that share are asked for. False: it is something else. */
 static bool obey_share(const char *verb, const char *name, const long *number)
 {
-#ifdef FAIRLOCK_SHARED_MAX
+#ifdef FAIRLOCK_LIMIT_MAX
   if (strcmp(verb, "share") == 0) {
     asked = share_of(name, (uint32_t)number[0]);
     asked_what = 'a';
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
   if (argc > 5) keeper.keep_ms = (uint32_t)strtoul(argv[5], NULL, 10);
   if (argc > 5 && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) return 1;
 #endif
-#ifdef FAIRLOCK_SHARED_MAX
+#ifdef FAIRLOCK_LIMIT_MAX
   fairlock_use_sharing(&client, &sharing);
 #endif
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;

@@ -125,7 +125,7 @@ static void test_other_limit(void)
   struct fairlock_shared other;
   begin_with(3);
   CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, sizeof name - 1,
-                                   FAIRLOCK_SHARED_MAX + 1),
+                                   FAIRLOCK_LIMIT_MAX + 1),
               FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, sizeof name - 1, 5),
               FAIRLOCK_OK);

@@ -982,7 +982,7 @@ static void test_share(void)
   set_up();
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, FAIRLOCK_SHARED_MAX + 1),
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, FAIRLOCK_LIMIT_MAX + 1),
               FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&shared.handle, 0, 1000), FAIRLOCK_PENDING);

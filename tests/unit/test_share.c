@@ -92,15 +92,15 @@ static void test_init(void)
   fairlock_engine_set_log(&engine, &journal);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, 2), FAIRLOCK_INVALID);
   fairlock_engine_share(&engine, &sharing);
-  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, FAIRLOCK_SHARED_MAX + 1),
+  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, FAIRLOCK_LIMIT_MAX + 1),
               FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, UINT32_MAX), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 0, 2), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", FAIRLOCK_NAME_MAX + 1, 2),
               FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, 1), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &d, "door", 4, FAIRLOCK_SHARED_MAX), FAIRLOCK_OK);
-  CHECK_EQUAL(d.limit, FAIRLOCK_SHARED_MAX);
+  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &d, "door", 4, FAIRLOCK_LIMIT_MAX), FAIRLOCK_OK);
+  CHECK_EQUAL(d.limit, FAIRLOCK_LIMIT_MAX);
 }
 
 /* All that one of each kind sends, from its acquire to its end. */
