@@ -306,15 +306,15 @@ static void on_answered(void *context)
   wake_blocked(context);
 }
 
-int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep)
+int fairlock_use_keeping(struct fairlock_client *client, struct fairlock_keeping *keeping)
 {
-  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && keep != NULL);
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && keeping != NULL);
   if (forked(client)) return FAIRLOCK_FORKED;
-  int status = fairlock_engine_keep(&client->engine, keep);
+  int status = fairlock_engine_keep(&client->engine, keeping);
   if (status != FAIRLOCK_OK) return status;
-  keep->own.serviced = &client->serviced;
-  keep->own.answered = on_answered;
-  keep->own.context = client;
+  keeping->own.serviced = &client->serviced;
+  keeping->own.answered = on_answered;
+  keeping->own.context = client;
   return status;
 }
 

@@ -98,7 +98,7 @@ void fairlock_engine_set_log(struct fairlock_engine *engine, struct fairlock_log
  * without the server ends inside fairlock_engine_output(), which then has nothing to send for it.
  * Returns FAIRLOCK_OK or _INVALID.
  */
-int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep);
+int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeping *keep);
 
 /*
  * Asks credentials->function for user and password from now on, not the configuration and the

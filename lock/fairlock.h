@@ -570,11 +570,11 @@ unsigned fairlock_slot(const void *name, size_t size);
 /* Locks that are kept */
 
 /* An option: locks that are kept. */
-struct fairlock_keeper {
+struct fairlock_keeping {
   uint32_t keep_ms; /* at most, after the last acquire that was sent: 1 to two thirds of lease_ms */
 
   /* the rest is private */
-  struct fairlock_keeper_state own;
+  struct fairlock_keeping_state own;
 };
 
 /*
@@ -598,7 +598,7 @@ struct fairlock_keeper {
  * client|caching and exists; otherwise the log says so, and nothing is kept. Returns FAIRLOCK_OK,
  * or FAIRLOCK_INVALID: keep_ms is out of its range.
  */
-int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
+int fairlock_use_keeping(struct fairlock_client *client, struct fairlock_keeping *keeping);
 
 /* Locks that are shared */
 

@@ -34,20 +34,20 @@
 /* Whether this connection tracks keys: values of keep->own.tracking. */
 enum { NOT_ASKED, TRACKS, REFUSES };
 
-static struct fairlock_keeper *keep_of(struct fairlock_link *link)
+static struct fairlock_keeping *keep_of(struct fairlock_link *link)
 {
-  return (struct fairlock_keeper *)(void *)((char *)link -
-                                            offsetof(struct fairlock_keeper, own.link));
+  return (struct fairlock_keeping *)(void *)((char *)link -
+                                             offsetof(struct fairlock_keeping, own.link));
 }
 
 /* True if the keep of the hold has not ended yet. */
-static bool in_time(const struct fairlock_keeper *keep, const struct fairlock *handle)
+static bool in_time(const struct fairlock_keeping *keep, const struct fairlock *handle)
 {
   return handle->engine->now - handle->kept_since < keep->keep_ms;
 }
 
 /* True if the lock may be kept, or taken back, without asking the server. */
-static bool may_keep(const struct fairlock_keeper *keep, const struct fairlock *handle)
+static bool may_keep(const struct fairlock_keeping *keep, const struct fairlock *handle)
 {
   return handle->keep & ARMED && handle->flags & RENEWS && in_time(keep, handle);
 }
@@ -60,7 +60,7 @@ static bool lasts(const struct fairlock *handle)
 }
 
 /* Tells the client that operations have ended without an answer of the server. */
-static void tell(const struct fairlock_keeper *keep)
+static void tell(const struct fairlock_keeping *keep)
 {
   if (keep->own.answered != NULL) keep->own.answered(keep->own.context);
 }
@@ -95,7 +95,7 @@ static void resume_wait(struct fairlock *handle)
  * then tries again. However late that is: when the client has received after the first look, this
  * returns false.
  */
-static bool looks(struct fairlock_keeper *keep, struct fairlock *handle)
+static bool looks(struct fairlock_keeping *keep, struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   uint32_t now = engine->now, unread_ms = now - engine->drained_at;
@@ -110,7 +110,7 @@ static bool looks(struct fairlock_keeper *keep, struct fairlock *handle)
 }
 
 /* Delays a release. Returns false if it has to be sent, perhaps because it was delayed already. */
-static bool delay_release(struct fairlock_keeper *keep, struct fairlock *handle)
+static bool delay_release(struct fairlock_keeping *keep, struct fairlock *handle)
 {
   bool certain = handle->in_doubt == 0 && !(handle->flags & UNCONFIRMED);
   if (handle->result != FAIRLOCK_PENDING || !certain || !may_keep(keep, handle)) return false;
@@ -126,7 +126,7 @@ static bool delay_release(struct fairlock_keeper *keep, struct fairlock *handle)
 /*
  * Answers an acquire by the hold that is kept, if there is one. Returns false if it has to be sent.
  */
-static bool resume_hold(struct fairlock_keeper *keep, struct fairlock *handle)
+static bool resume_hold(struct fairlock_keeping *keep, struct fairlock *handle)
 {
   bool kept = handle->keep & KEPT && handle->flags & OWED;
   if (!kept || !may_keep(keep, handle) || !lasts(handle)) return false;
@@ -141,7 +141,7 @@ static bool resume_hold(struct fairlock_keeper *keep, struct fairlock *handle)
 /*
  * Arms the queue before the request. Also subscribes, so that an operator can ask for a kept lock.
  */
-static void arm(struct fairlock_keeper *keep, struct fairlock *handle)
+static void arm(struct fairlock_keeping *keep, struct fairlock *handle)
 {
   if (!(handle->flags & (SUBSCRIBED | SUBSCRIBING))) fairlock_pipeline_subscribe(handle);
   keep->own.asks = keep->own.tracking == NOT_ASKED;
@@ -157,7 +157,7 @@ static void arm(struct fairlock_keeper *keep, struct fairlock *handle)
  * not be sent. kept_since becomes the time of the first unanswered acquire or, for a handover, of
  * its confirmation.
  */
-static bool answers(struct fairlock_keeper *keep, struct fairlock *handle)
+static bool answers(struct fairlock_keeping *keep, struct fairlock *handle)
 {
   struct fairlock_request *request = &handle->engine->request;
   bool releases = request->kind == KIND_RELEASE;
@@ -199,7 +199,7 @@ static void write_arming(struct resp_writer *writer, const struct fairlock *hand
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
                          struct fairlock_link *link)
 {
-  struct fairlock_keeper *keep = keep_of(link);
+  struct fairlock_keeping *keep = keep_of(link);
   struct fairlock *handle = engine->request.handle;
   if (handle != NULL) {
     if (engine->request_done == 0 && answers(keep, handle)) return;
@@ -237,7 +237,7 @@ static bool is_queue(const struct fairlock *handle, const struct resp_event *eve
  * may be any. A message to a handle that does not wait asks for its lock: if the lock is kept, its
  * release is sent; if it is held, its next release is not delayed.
  */
-static void on_push(struct fairlock_keeper *keep, struct fairlock_engine *engine,
+static void on_push(struct fairlock_keeping *keep, struct fairlock_engine *engine,
                     const struct resp_event *event)
 {
   bool all = event->type == RESP_NULL || event->cut;
@@ -258,7 +258,7 @@ static void on_push(struct fairlock_keeper *keep, struct fairlock_engine *engine
 }
 
 /* The arming has ended. If `armed`, the queue of the handle that has asked is armed now. */
-static void end_arming(struct fairlock_keeper *keep, const struct fairlock_engine *engine,
+static void end_arming(struct fairlock_keeping *keep, const struct fairlock_engine *engine,
                        bool armed)
 {
   struct fairlock *handle = engine->first;
@@ -276,7 +276,7 @@ static void end_arming(struct fairlock_keeper *keep, const struct fairlock_engin
  * because it is not known which parts the server has carried out. The log gets only the first
  * refusal.
  */
-static void on_arming_refused(struct fairlock_keeper *keep, struct resp_event *event,
+static void on_arming_refused(struct fairlock_keeping *keep, struct resp_event *event,
                               unsigned follow)
 {
   bool for_good = fairlock_reply_begins(event, "NOPERM") || fairlock_reply_begins(event, "ERR");
@@ -289,7 +289,7 @@ static void on_arming_refused(struct fairlock_keeper *keep, struct resp_event *e
  * Handles one of the answers to the arming, after which `follow` more come: OK to CLIENT TRACKING
  * and to CLIENT CACHING, then whether the queue exists.
  */
-static void on_arming_answer(struct fairlock_keeper *keep, struct fairlock_engine *engine,
+static void on_arming_answer(struct fairlock_keeping *keep, struct fairlock_engine *engine,
                              struct resp_event *event, unsigned follow)
 {
   bool error = is_error(engine);
@@ -320,7 +320,7 @@ static void on_given_back(const struct fairlock_engine *engine)
 static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
-  struct fairlock_keeper *keep = keep_of(link);
+  struct fairlock_keeping *keep = keep_of(link);
   unsigned follow = (uint16_t)(keep->own.arm_sequence - engine->last_received - 1);
   if (engine->value_type == RESP_PUSH) {
     on_push(keep, engine, event);
@@ -336,7 +336,7 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
 /* The connection is closed, so no push will come any more. */
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
-  struct fairlock_keeper *keep = keep_of(link);
+  struct fairlock_keeping *keep = keep_of(link);
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     recall(handle);
@@ -350,11 +350,11 @@ static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link
 
 static const struct fairlock_hooks hooks = {PLACE_KEEP, write_output, on_event, on_closed};
 
-int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep)
+int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeping *keep)
 {
   uint32_t lease_ms = config_or(engine->config->lease_ms, LEASE_MS);
   if (keep->keep_ms - 1 >= lease_ms / 3 * 2) return FAIRLOCK_INVALID; /* too long, or 0 */
   (void)fairlock_links_insert(engine, &keep->own.link, &hooks);
-  *keep = (struct fairlock_keeper){.keep_ms = keep->keep_ms, .own.link = keep->own.link};
+  *keep = (struct fairlock_keeping){.keep_ms = keep->keep_ms, .own.link = keep->own.link};
   return FAIRLOCK_OK;
 }

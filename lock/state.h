@@ -148,8 +148,8 @@ struct fairlock_topology_state {
   bool asks;            /* the connection is, or will be, to a Sentinel */
 };
 
-/* Of struct fairlock_keeper. Private. */
-struct fairlock_keeper_state {
+/* Of struct fairlock_keeping. Private. */
+struct fairlock_keeping_state {
   struct fairlock_link link;
 
   /* true while a task receives, and so notices at once what the server says. NULL: not known */

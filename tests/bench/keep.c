@@ -14,7 +14,7 @@
 
 static struct {
   struct bench_client client;
-  struct fairlock_keeper keep;
+  struct fairlock_keeping keep;
   struct fairlock door;
 } keeper;
 
@@ -27,7 +27,8 @@ static void open_keeper(int port, uint32_t keep_ms, const char *name)
   must(fairlock_client_init(&keeper.client.client, &keeper.client.config,
                             &keeper.client.socket.transport) == FAIRLOCK_OK,
        "init");
-  if (keep_ms > 0) must(fairlock_keep(&keeper.client.client, &keeper.keep) == FAIRLOCK_OK, "keep");
+  if (keep_ms > 0)
+    must(fairlock_use_keeping(&keeper.client.client, &keeper.keep) == FAIRLOCK_OK, "keep");
   must(fairlock_init(&keeper.door, &keeper.client.client, name) == FAIRLOCK_OK, "init");
 }
 

@@ -364,7 +364,7 @@ static struct way *choose_way(struct ways *ways, uint64_t *random)
 static void be_client(int index, void *context)
 {
   static struct client client;
-  static struct fairlock_keeper keeper;
+  static struct fairlock_keeping keeper;
   static struct fairlock_sharing sharing;
   static struct ways ways;
   uint64_t random = *(const uint64_t *)context;
@@ -378,7 +378,7 @@ static void be_client(int index, void *context)
   client_start(&client);
   fairlock_use_sharing(&client.client, &sharing);
   keeper.keep_ms = client.config.lease_ms / 2;
-  if (keeps(index) && fairlock_keep(&client.client, &keeper) != FAIRLOCK_OK) _exit(4);
+  if (keeps(index) && fairlock_use_keeping(&client.client, &keeper) != FAIRLOCK_OK) _exit(4);
   if (!init_ways(&ways, &client)) _exit(2);
   while (!atomic_load(&board->stop))
     go_round(index, &client, choose_way(&ways, &random), &random);

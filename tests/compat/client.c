@@ -218,9 +218,9 @@ int main(int argc, char **argv)
   port_posix_tcp(&server, argv[1], argv[2]);
   if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
 #ifdef FAIRLOCK_FORMAT /* and what else came with it */
-  static struct fairlock_keeper keeper;
+  static struct fairlock_keeping keeper;
   if (argc > 5) keeper.keep_ms = (uint32_t)strtoul(argv[5], NULL, 10);
-  if (argc > 5 && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) return 1;
+  if (argc > 5 && fairlock_use_keeping(&client, &keeper) != FAIRLOCK_OK) return 1;
 #endif
 #ifdef FAIRLOCK_LIMIT_MAX
   fairlock_use_sharing(&client, &sharing);

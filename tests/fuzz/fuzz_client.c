@@ -39,7 +39,7 @@ static struct hostile hostile;
 static struct witness witness;
 static struct fairlock_client client;
 static struct fairlock_config config;
-static struct fairlock_keeper keeper;
+static struct fairlock_keeping keeper;
 static struct fairlock handles[HANDLES];
 static struct fairlock_target holds[HANDLES];
 static bool there[HANDLES], leaving[HANDLES];
@@ -660,7 +660,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   CHECK(fairlock_client_init(&client, &config, &transport) == FAIRLOCK_OK);
   witness.keeps = choices & 32;
   keeper.keep_ms = 1 + choices / 64 * 6000;
-  if (witness.keeps) CHECK(fairlock_keep(&client, &keeper) == FAIRLOCK_OK);
+  if (witness.keeps) CHECK(fairlock_use_keeping(&client, &keeper) == FAIRLOCK_OK);
   run_tasks();
   end();
   free(config.receive_buffer);

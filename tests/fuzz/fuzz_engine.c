@@ -90,7 +90,7 @@ static unsigned seeds, turn;
 static bool follows, goes_anywhere, was_redirected;
 
 /* Locks that are kept */
-static struct fairlock_keeper keep;
+static struct fairlock_keeping keep;
 static bool keeps;
 static struct fairlock_sharing sharing;
 static bool shares; /* all handles but the first do */

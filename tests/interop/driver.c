@@ -310,7 +310,7 @@ int main(int argc, char **argv)
   char line[512], name[32];
   bool runs = true;
   bool cluster = false;
-  static struct fairlock_keeper keep;
+  static struct fairlock_keeping keep;
   static struct fairlock_sharing sharing;
   pthread_t runner;
   for (int i = 2; i < argc; i++) {
@@ -327,7 +327,7 @@ int main(int argc, char **argv)
   if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
   if (cluster && fairlock_follow(&client, &topology) != FAIRLOCK_OK) return 1;
   fairlock_use_sharing(&client, &sharing);
-  if (keep.keep_ms > 0 && fairlock_keep(&client, &keep) != FAIRLOCK_OK) return 1;
+  if (keep.keep_ms > 0 && fairlock_use_keeping(&client, &keep) != FAIRLOCK_OK) return 1;
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
   if (runs && pthread_create(&runner, NULL, keep_alive, &client) != 0) return 1;
   printf("ready %lld\n", (long long)now_ns());

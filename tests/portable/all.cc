@@ -107,7 +107,7 @@ static void engine()
   fairlock_credentials credentials = fairlock_credentials();
   credentials.function = give_credentials;
   fairlock_engine_use_credentials(&engine, &credentials);
-  fairlock_keeper keeper = fairlock_keeper();
+  fairlock_keeping keeper = fairlock_keeping();
   keeper.keep_ms = 1000;
   CHECK(fairlock_engine_keep(&engine, &keeper) == FAIRLOCK_OK);
   fairlock_sharing sharing = fairlock_sharing();
@@ -240,9 +240,9 @@ static void client(const char *service)
   fairlock_credentials credentials = fairlock_credentials();
   credentials.function = give_credentials;
   CHECK(fairlock_use_credentials(&client, &credentials) == FAIRLOCK_OK);
-  fairlock_keeper keeper = fairlock_keeper();
+  fairlock_keeping keeper = fairlock_keeping();
   keeper.keep_ms = 1000;
-  CHECK(fairlock_keep(&client, &keeper) == FAIRLOCK_OK);
+  CHECK(fairlock_use_keeping(&client, &keeper) == FAIRLOCK_OK);
   fairlock_sharing sharing = fairlock_sharing();
   CHECK(fairlock_use_sharing(&client, &sharing) == FAIRLOCK_OK);
   CHECK(fairlock_connect(&client) == FAIRLOCK_OK);

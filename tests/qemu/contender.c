@@ -120,7 +120,7 @@ const char *contend(const struct contender *contender)
       .offline_ms = FAIRLOCK_FOREVER,
   };
   static struct fairlock_client client;
-  static struct fairlock_keeper keeper;
+  static struct fairlock_keeping keeper;
   static struct fairlock handle;
   const struct port_transport *data = contender->data;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
@@ -132,7 +132,8 @@ const char *contend(const struct contender *contender)
   if (connected != PORT_OK) return "no connection";
   if (fairlock_client_init(&client, &config, contender->lock) != FAIRLOCK_OK) return "no client";
   keeper.keep_ms = contender->keep_ms;
-  if (keeper.keep_ms > 0 && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) return "keeps nothing";
+  if (keeper.keep_ms > 0 && fairlock_use_keeping(&client, &keeper) != FAIRLOCK_OK)
+    return "keeps nothing";
   if (fairlock_init(&handle, &client, "contended") != FAIRLOCK_OK) return "no handle";
   if (fairlock_connect(&client) != FAIRLOCK_OK) return "no server";
   fairlock_id(&handle, id);

@@ -19,7 +19,7 @@ struct contender {
   struct port_transport *data; /* the critical section's        */
   uint32_t rounds;
   uint32_t parties; /* how many contend: nobody begins before all are there */
-  uint32_t keep_ms; /* of fairlock_keep(); 0: it does not keep */
+  uint32_t keep_ms; /* of fairlock_use_keeping(); 0: it does not keep */
 };
 
 /* Returns NULL, or what went wrong. Blocks until done. */

@@ -211,14 +211,14 @@ static void test_minimal(void)
 static void test_keeper(void)
 {
   static struct client client;
-  static struct fairlock_keeper keeper = {.keep_ms = 10000};
+  static struct fairlock_keeping keeper = {.keep_ms = 10000};
   struct fairlock handle;
   begin();
   make_user("keeper", keys_rule, channels_rule, NULL);
   CHECK(raw_run(&redis, "ACL SETUSER keeper +client|tracking +client|caching +exists"));
   CHECK(raw_run(&redis, "ACL LOG RESET"));
   open_client(&client, "keeper");
-  CHECK_EQUAL(fairlock_keep(&client.client, &keeper), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_keeping(&client.client, &keeper), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);

@@ -1,5 +1,5 @@
 /*
- * Locks that are kept (fairlock_keep()): pairs of an acquire and a release that cost nothing, and
+ * Locks that are kept, fairlock_use_keeping(): pairs of an acquire and a release that cost nothing, and
  * all that ends a keep, on a real server, which tracks the queue. A time that is checked is a bound
  * that a broken keep would miss by far.
  */
@@ -18,7 +18,7 @@
 
 static struct {
   struct client client;
-  struct fairlock_keeper keep;
+  struct fairlock_keeping keep;
   struct fairlock_log log;
   struct fairlock handle;
   atomic_int refusals;
@@ -58,7 +58,7 @@ static void keeper_start(const char *name, bool serviced)
   client_start(&keeper.client);
   if (keeper.keep.keep_ms == 0) keeper.keep.keep_ms = KEEP_MS;
   keeper.log.function = count_refusal;
-  CHECK_EQUAL(fairlock_keep(&keeper.client.client, &keeper.keep), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_keeping(&keeper.client.client, &keeper.keep), FAIRLOCK_OK);
   fairlock_set_log(&keeper.client.client, &keeper.log);
   CHECK_EQUAL(fairlock_init(&keeper.handle, &keeper.client.client, name), FAIRLOCK_OK);
   keeper.serviced = serviced;
@@ -497,12 +497,12 @@ static void test_values(void)
 {
   begin();
   client_open(&other, server.port);
-  struct fairlock_keeper keep = {.keep_ms = 0};
-  CHECK_EQUAL(fairlock_keep(&other.client, &keep), FAIRLOCK_INVALID);
+  struct fairlock_keeping keep = {.keep_ms = 0};
+  CHECK_EQUAL(fairlock_use_keeping(&other.client, &keep), FAIRLOCK_INVALID);
   keep.keep_ms = 20001;
-  CHECK_EQUAL(fairlock_keep(&other.client, &keep), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_use_keeping(&other.client, &keep), FAIRLOCK_INVALID);
   keep.keep_ms = 20000;
-  CHECK_EQUAL(fairlock_keep(&other.client, &keep), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_keeping(&other.client, &keep), FAIRLOCK_OK);
   client_close(&other);
 }
 

@@ -19,7 +19,7 @@ enum { MEMBERS = 4 };
 struct member {
   struct client client;
   struct fairlock_sharing sharing;
-  struct fairlock_keeper keep;
+  struct fairlock_keeping keep;
   struct fairlock_log log;
   struct fairlock_shared shared;
   struct fairlock alone;
@@ -65,7 +65,8 @@ static void open_member(int i, uint32_t limit, uint32_t keep_ms, uint32_t lease_
   member->log.context = member;
   fairlock_set_log(&member->client.client, &member->log);
   member->keep.keep_ms = keep_ms;
-  if (keep_ms > 0) CHECK_EQUAL(fairlock_keep(&member->client.client, &member->keep), FAIRLOCK_OK);
+  if (keep_ms > 0)
+    CHECK_EQUAL(fairlock_use_keeping(&member->client.client, &member->keep), FAIRLOCK_OK);
   fairlock_use_sharing(&member->client.client, &member->sharing);
   CHECK_EQUAL(
       fairlock_init_shared(&member->shared, &member->client.client, name, sizeof name - 1, limit),

@@ -142,7 +142,7 @@ static struct fairlock_shared sharer; /* or a handle that wants the lock alone *
 static struct fairlock_sharing sharing;
 #define door sharer.handle
 static struct fairlock other_door;
-static struct fairlock_keeper keeper;
+static struct fairlock_keeping keeper;
 
 /* Until when the server keeps the hold, ms of its clock: a share has that as its second word. */
 static int64_t kept_until(const struct key *key, const struct entry *entry)
@@ -628,7 +628,7 @@ static void set_up(bool keeps, bool shares)
   set_up_client(&client, &wire, &config);
   set_up_door(shares);
   keeper.keep_ms = 4000;
-  if (keeps && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) abort();
+  if (keeps && fairlock_use_keeping(&client, &keeper) != FAIRLOCK_OK) abort();
   set_up_client(&other_client, &other_wire, &other_config);
   if (fairlock_init(&other_door, &other_client, LOCK) != FAIRLOCK_OK) abort();
   wire.faulty = true;

@@ -265,7 +265,7 @@ struct device {
   struct link *link;
   bool connecting;
   struct fairlock_topology topology;
-  struct fairlock_keeper keep;
+  struct fairlock_keeping keep;
   struct fairlock_sharing sharing;
   char address[16];
   int seed, target; /* the last seed, and where the next connection goes */

@@ -346,13 +346,13 @@ static void pass(struct fairlock *handle)
 static void keep_by(const char *protocol)
 {
   static struct safe safe;
-  struct fairlock_keeper keeper = {.keep_ms = 20000};
+  struct fairlock_keeping keeper = {.keep_ms = 20000};
   struct fairlock door;
   struct actor actor;
   pthread_t servant;
   serve_with("server", protocol, "no");
   safe_open(&safe, &config);
-  CHECK_EQUAL(fairlock_keep(&safe.client.client, &keeper), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_keeping(&safe.client.client, &keeper), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&door, &safe.client.client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(pthread_create(&servant, NULL, runs, &safe.client.client), 0);
   actor_start(&actor, server.port, "door");

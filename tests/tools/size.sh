@@ -83,7 +83,7 @@ void port_idle(uint32_t ms) { (void)ms; }
 const struct fairlock_config *volatile config;
 const struct port_transport *volatile transport;
 struct fairlock_topology *volatile topology;
-struct fairlock_keeper *volatile keeper;
+struct fairlock_keeping *volatile keeper;
 struct fairlock_sharing *volatile sharing;
 const char *volatile name;
 volatile uint32_t number;
@@ -135,7 +135,7 @@ sources="$(echo resp/*.c lock/*.c | tr ' ' '\n' | grep -v -e /scripts.c -e /text
 program "the superloop, without the scripts' texts" 10800 '' "$loop" "$@"
 sources=$(echo resp/*.c lock/*.c)
 program "the superloop, following servers" '' '' "fairlock_follow(&client, topology) + $loop" "$@"
-program "the superloop, keeping its lock" '' '' "fairlock_keep(&client, keeper) + $loop" "$@"
+program "the superloop, keeping its lock" '' '' "fairlock_use_keeping(&client, keeper) + $loop" "$@"
 share='(fairlock_use_sharing(&client, sharing), fairlock_init_shared(&shared, &client, name, number, number))'
 program "the superloop, sharing its lock" '' '' "$share + $(echo "$loop" | sed 's/&door/\&shared.handle/g')" "$@"
 ;;

@@ -70,11 +70,11 @@ static void call_follow(void)
   else (void)fairlock_follow(&good, NULL);
 }
 
-static void call_keep(void)
+static void call_use_keeping(void)
 {
-  static struct fairlock_keeper keeper = {.keep_ms = 1000};
-  if (client != NULL) (void)fairlock_keep(client, &keeper);
-  else (void)fairlock_keep(&good, NULL);
+  static struct fairlock_keeping keeper = {.keep_ms = 1000};
+  if (client != NULL) (void)fairlock_use_keeping(client, &keeper);
+  else (void)fairlock_use_keeping(&good, NULL);
 }
 
 static void call_use_sharing(void)
@@ -295,7 +295,7 @@ static const struct {
   const char *name;
   void (*run)(void);
 } calls[] = {
-    CALL(client_init), CALL(client_deinit),   CALL(follow),        CALL(keep),
+    CALL(client_init), CALL(client_deinit),   CALL(follow),        CALL(use_keeping),
     CALL(set_log),     CALL(use_credentials), CALL(connect),       CALL(init),
     CALL(init_bytes),  CALL(deinit),          CALL(acquire),       CALL(try_acquire),
     CALL(release),     CALL(remaining_ms),    CALL(hold_count),    CALL(token),

@@ -288,15 +288,15 @@ static void test_follow(void)
 /* Without blocking, what costs nothing is over when the call that begins it has returned. */
 static void test_keep(void)
 {
-  static struct fairlock_keeper keeper = {.keep_ms = 10000};
-  static struct fairlock_keeper second = {.keep_ms = 10000};
+  static struct fairlock_keeping keeper = {.keep_ms = 10000};
+  static struct fairlock_keeping second = {.keep_ms = 10000};
   set_up();
-  CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_keep(&client, &second), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_keeping(&client, &keeper), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_keeping(&client, &second), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_keeping(&client, &keeper), FAIRLOCK_OK);
   memset(&second, 0x5a, sizeof second); /* it is out again */
-  static struct fairlock_keeper bad;
-  CHECK_EQUAL(fairlock_keep(&client, &bad), FAIRLOCK_INVALID);
+  static struct fairlock_keeping bad;
+  CHECK_EQUAL(fairlock_use_keeping(&client, &bad), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   fairlock_poll(&client, 0);
@@ -722,12 +722,12 @@ static void *acquire_while_another_sends(void *context)
  */
 static void test_keep_wakes(void)
 {
-  static struct fairlock_keeper keeper = {.keep_ms = 20000};
+  static struct fairlock_keeping keeper = {.keep_ms = 20000};
   static struct fairlock other;
   pthread_t runner, third;
   void *result;
   set_up();
-  CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_keeping(&client, &keeper), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&other, &client, "gate"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
@@ -1005,7 +1005,7 @@ static void test_forked(void)
 {
   static struct fairlock other;
   static struct fairlock_topology topology;
-  static struct fairlock_keeper keeper = {.keep_ms = 1000};
+  static struct fairlock_keeping keeper = {.keep_ms = 1000};
   static struct fairlock_sharing sharing;
   static struct fairlock_log journal = {.function = note};
   static struct fairlock_credentials credentials = {.function = give_none};
@@ -1042,7 +1042,7 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_use_keeping(&client, &keeper), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_set_log(&client, &journal), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_use_credentials(&client, &credentials), FAIRLOCK_FORKED);

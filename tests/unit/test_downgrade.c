@@ -11,7 +11,7 @@ static struct fairlock_sharing sharing;
 static struct fairlock_shared heir;
 static struct fairlock *const heir_handle = &heir.handle;
 static struct fairlock_topology topology;
-static struct fairlock_keeper keep;
+static struct fairlock_keeping keep;
 static int ends;
 
 static void count_end(struct fairlock *handle, int status, void *context)

@@ -10,7 +10,7 @@
   "*2\r\n$6\r\nEXISTS\r\n$26\r\nredisson_lock_queue:{door}\r\n"
 #define KEEP_MS 20000U
 
-static struct fairlock_keeper keep;
+static struct fairlock_keeping keep;
 static struct fairlock_log journal;
 static int refusals, ends;
 

@@ -6,7 +6,7 @@
 
 static struct fairlock_log journal;
 static struct fairlock_credentials credentials;
-static struct fairlock_keeper keep;
+static struct fairlock_keeping keep;
 static struct fairlock_sharing sharing;
 static struct fairlock_shared shared;
 static struct fairlock_topology topology;
@@ -169,7 +169,7 @@ static void test_instead(void)
     use((enum option)option);
   static struct fairlock_log other_journal;
   static struct fairlock_credentials other_credentials;
-  static struct fairlock_keeper other_keep;
+  static struct fairlock_keeping other_keep;
   static struct fairlock_sharing other_sharing;
   other_journal = journal;
   other_credentials = credentials;

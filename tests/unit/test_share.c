@@ -16,7 +16,7 @@
 static struct fairlock_sharing sharing;
 static struct fairlock_shared c, d; /* with limits of 2, and of any number */
 static struct fairlock_topology topology;
-static struct fairlock_keeper keeper;
+static struct fairlock_keeping keeper;
 static struct fairlock_log journal;
 
 static void add(void)

@@ -1,5 +1,5 @@
 /*
- * A device on a slow line that keeps its lock: fairlock_keep(). It takes the lock again and again,
+ * A device on a slow line that keeps its lock, by fairlock_use_keeping(). It takes it again and again,
  * for a moment each, and hardly ever does anybody else want it. A pair of acquire and release costs
  * some 630 bytes, two thirds of a second at 9600 baud; one of a lock that is kept costs nothing,
  * and whoever asks gets the lock as soon as the line lets the device be told.
@@ -28,7 +28,7 @@ static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 0)];
 static uint8_t send_buffer[256];
 static struct fairlock_client client;
 static struct fairlock door;
-static struct fairlock_keeper keeper;
+static struct fairlock_keeping keeper;
 
 /* A heartbeat takes a third of a second, and the text of a script, which is rarely sent, four. */
 static const struct fairlock_config config = {
@@ -92,7 +92,7 @@ static bool start_client(void)
   port_uart_init(&uart, &line, board_random());
   if (fairlock_client_init(&client, &config, &uart.transport) != FAIRLOCK_OK) return false;
   keeper.keep_ms = board_argument_number(3, 15000);
-  if (keeper.keep_ms > 0 && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) return false;
+  if (keeper.keep_ms > 0 && fairlock_use_keeping(&client, &keeper) != FAIRLOCK_OK) return false;
   return fairlock_init(&door, &client, "door:7") == FAIRLOCK_OK;
 }
 
