@@ -620,22 +620,10 @@ static void print_bytes(const struct entry *entry)
   free(shown);
 }
 
-/* The URL without its password, with the database unless that is 0. Printable; to be freed. */
-static char *server_shown(const struct list *list)
-{
-  const struct port_posix_server *server = &list->session.server;
-  char text[sizeof server->shown + 16];
-  unsigned long number = server->database;
-  const char *begin = server->socket.service == NULL ? "?db=" : "/"; /* a path has no service */
-  if (number == 0) snprintf(text, sizeof text, "%s", server->shown);
-  else snprintf(text, sizeof text, "%s%s%lu", server->shown, begin, number);
-  return bytes_shown(text, strlen(text));
-}
-
 static void put_metrics(struct list *list, int64_t took_ms)
 {
-  char *server = server_shown(list);
-  const struct list_metrics metrics = {.server = server,
+  char *url = session_url(&list->session);
+  const struct list_metrics metrics = {.url = url,
                                        .entries = list->entries,
                                        .count = list->entry_count,
                                        .most = list->metrics_locks,
@@ -652,7 +640,7 @@ static void put_metrics(struct list *list, int64_t took_ms)
     complain("out of memory");
     list->status = EXIT_SYSTEM;
   }
-  free(server);
+  free(url);
 }
 
 static int list_locks(struct list *list)

@@ -23,7 +23,7 @@ struct entry {
 };
 
 struct list_metrics {
-  const char *server; /* printable */
+  const char *url; /* of the server, as session_url() shows it */
   const struct entry *entries;
   size_t count;
   size_t most; /* how many locks may get samples of their own */

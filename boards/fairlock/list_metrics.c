@@ -72,8 +72,8 @@ static void print_value(FILE *to, int64_t value, bool time)
 static void begin_sample(FILE *to, const char *name, const struct list_metrics *metrics,
                          const char *label, const char *lock)
 {
-  fprintf(to, "fairlock_%s{server=\"", name);
-  exposition_print_label(to, metrics->server);
+  fprintf(to, "fairlock_%s{url=\"", name);
+  exposition_print_label(to, metrics->url);
   fprintf(to, "\"%s%s", label != NULL ? "," : "", label != NULL ? label : "");
   if (lock != NULL) {
     fputs(",lock=\"", to);

@@ -19,44 +19,45 @@
 #include "command.h"
 #include "exposition.h"
 #include "port.h"
+#include "session.h"
 #include "text.h"
 
 #define INTERVAL_MS 10000U
 
-enum counter { ACQUIRES, WAITS, GRANTED, POLLED, RENEWALS, LOSSES, CONNECTS, REQUESTS, COUNTERS };
+/*
+ * What the agent counts. The first three are told as 0 or 1: a run is one acquisition, and a counter
+ * that begins again with each run would rise by nothing from one run to the next.
+ */
+enum count { WAITS, GRANTED, POLLED, RENEWALS, CONNECTIONS, REQUESTS, COUNTS };
 
 struct metrics_shared {
-  _Atomic uint32_t counters[COUNTERS];
-};
-
-/*
- * In the order of enum counter: name, labels besides the lock's name (NULL: none), and help text.
- */
-static const struct {
-  const char *name, *help, *label, *json;
-} counted[COUNTERS] = {
-    {"acquires_total", "Times that the lock was acquired.", NULL, "acquires"},
-    {"waits_total", "Acquisitions that had to wait in line.", NULL, "waits"},
-    {"handovers_total", "Acquisitions that had to wait, by how they were found out.",
-     "by=\"message\"", "granted"},
-    {"handovers_total", NULL, "by=\"asking\"", "polled"},
-    {"renewals_total", "Times that the lease was renewed.", NULL, "renewals"},
-    {"losses_total", "Holds that were lost.", NULL, "losses"},
-    {"connects_total", "Connections made to servers.", NULL, "connects"},
-    {"requests_total", "Scripts sent to servers.", NULL, "requests"},
+  _Atomic uint32_t counts[COUNTS];
 };
 
 void metrics_count(const struct metrics *metrics, const struct fairlock_counters *counters)
 {
-  const uint32_t values[COUNTERS] = {
-      [ACQUIRES] = counters->acquisitions, [WAITS] = counters->waits,
-      [GRANTED] = counters->granted,       [POLLED] = counters->polled,
-      [RENEWALS] = counters->renewals,     [LOSSES] = counters->losses,
-      [CONNECTS] = counters->connects,     [REQUESTS] = counters->requests,
+  const uint32_t values[COUNTS] = {
+      [WAITS] = counters->waits,          [GRANTED] = counters->granted,
+      [POLLED] = counters->polled,        [RENEWALS] = counters->renewals,
+      [CONNECTIONS] = counters->connects, [REQUESTS] = counters->requests,
   };
   if (metrics->path == NULL) return;
-  for (int i = 0; i < COUNTERS; i++)
-    atomic_store(&metrics->shared->counters[i], values[i]);
+  for (int i = 0; i < COUNTS; i++)
+    atomic_store(&metrics->shared->counts[i], values[i]);
+}
+
+static unsigned long counted(const struct metrics *metrics, enum count count)
+{
+  return (unsigned long)atomic_load(&metrics->shared->counts[count]);
+}
+
+/*
+ * Whether the lock that the command has, or had, was waited for, or was handed over in this way. A
+ * hold that ended before the command began, after which the wait went on, counts as part of it.
+ */
+static bool came_by(const struct metrics *metrics, enum count count)
+{
+  return metrics->was_acquired && counted(metrics, count) > 0;
 }
 
 /* Times */
@@ -82,70 +83,116 @@ static uint32_t held_ms(const struct metrics *metrics)
 
 /* Prometheus */
 
-/* Prints a sample up to its value. help: NULL if this is not the first sample of the metric. */
-static void begin_sample(FILE *to, const char *name, const char *type, const char *help,
-                         const char *lock, const char *label)
+/* Prints a sample up to its value. label: one more label, or NULL. */
+static void begin_sample(FILE *to, const struct metrics *metrics, const char *name,
+                         const char *label)
 {
-  if (help != NULL) exposition_begin(to, name, type, help);
-  fprintf(to, "fairlock_%s{lock=\"", name);
-  exposition_print_label(to, lock);
+  fprintf(to, "fairlock_%s{url=\"", name);
+  exposition_print_label(to, metrics->url);
+  fputs("\",lock=\"", to);
+  exposition_print_label(to, metrics->shown);
   fprintf(to, "\"%s%s} ", label != NULL ? "," : "", label != NULL ? label : "");
 }
 
-static void write_gauge(FILE *to, const char *name, const char *help, const char *lock,
-                        int64_t value)
+static void write_number(FILE *to, const struct metrics *metrics, const char *name,
+                         const char *type, const char *help, unsigned long value)
 {
-  begin_sample(to, name, "gauge", help, lock, NULL);
-  fprintf(to, "%" PRId64 "\n", value);
+  exposition_begin(to, name, type, help);
+  begin_sample(to, metrics, name, NULL);
+  fprintf(to, "%lu\n", value);
 }
 
-static void write_time(FILE *to, const char *name, const char *help, const char *lock, int64_t ms)
+static void write_whether(FILE *to, const struct metrics *metrics, const char *name,
+                          const char *help, bool value)
 {
-  begin_sample(to, name, "gauge", help, lock, NULL);
+  write_number(to, metrics, name, "gauge", help, value);
+}
+
+static void write_counter(FILE *to, const struct metrics *metrics, const char *name,
+                          const char *help, enum count count)
+{
+  write_number(to, metrics, name, "counter", help, counted(metrics, count));
+}
+
+static void write_time(FILE *to, const struct metrics *metrics, const char *name, const char *help,
+                       int64_t ms)
+{
+  exposition_begin(to, name, "gauge", help);
+  begin_sample(to, metrics, name, NULL);
   exposition_print_seconds(to, ms);
   fputc('\n', to);
 }
 
-static void write_text(FILE *to, const struct metrics *metrics, const char *lock)
+static void write_handover(FILE *to, const struct metrics *metrics)
 {
-  for (int i = 0; i < COUNTERS; i++) {
-    begin_sample(to, counted[i].name, "counter", counted[i].help, lock, counted[i].label);
-    fprintf(to, "%lu\n", (unsigned long)atomic_load(&metrics->shared->counters[i]));
-  }
-  write_gauge(to, "held", "Whether the lock is held, 0 or 1.", lock, is_held(metrics));
-  write_time(to, "wait_seconds", "How long the lock was, or has been, waited for.", lock,
+  exposition_begin(to, "run_handed_over", "gauge",
+                   "Whether the lock was handed over to it, by how that was found out, 0 or 1.");
+  begin_sample(to, metrics, "run_handed_over", "how=\"granted\"");
+  fprintf(to, "%d\n", came_by(metrics, GRANTED));
+  begin_sample(to, metrics, "run_handed_over", "how=\"polled\"");
+  fprintf(to, "%d\n", came_by(metrics, POLLED));
+}
+
+static void write_text(FILE *to, const struct metrics *metrics)
+{
+  write_whether(to, metrics, "run_acquired", "Whether the lock was acquired, 0 or 1.",
+                metrics->was_acquired);
+  write_whether(to, metrics, "run_waited", "Whether it was acquired after a wait in line, 0 or 1.",
+                came_by(metrics, WAITS));
+  write_handover(to, metrics);
+  write_whether(to, metrics, "run_held", "Whether the lock is held, 0 or 1.", is_held(metrics));
+  write_whether(to, metrics, "run_lost", "Whether the lock was lost, 0 or 1.", metrics->was_lost);
+  write_counter(to, metrics, "run_renewals_total", "Times that the lease was renewed.", RENEWALS);
+  write_counter(to, metrics, "run_connections_total", "Connections made to servers.", CONNECTIONS);
+  write_counter(to, metrics, "run_requests_total", "Scripts sent to servers.", REQUESTS);
+  write_time(to, metrics, "run_wait_seconds", "How long the lock was, or has been, waited for.",
              waited_ms(metrics));
-  write_time(to, "hold_seconds", "How long the lock was, or has been, held.", lock,
+  write_time(to, metrics, "run_hold_seconds", "How long the lock was, or has been, held.",
              held_ms(metrics));
-  write_time(to, "start_time_seconds", "When fairlock run was started, since 1970.", lock,
+  write_time(to, metrics, "run_start_time_seconds", "When fairlock run was started, since 1970.",
              metrics->started_ms);
   if (metrics->stopped_ms == 0) return;
-  write_time(to, "end_time_seconds", "When fairlock run ended, since 1970.", lock,
+  write_time(to, metrics, "run_end_time_seconds", "When fairlock run ended, since 1970.",
              metrics->stopped_ms);
-  write_gauge(to, "exit_status", "The exit status of fairlock run.", lock, metrics->exit_status);
+  write_number(to, metrics, "run_exit_status", "gauge", "The exit status of fairlock run.",
+               (unsigned long)metrics->exit_status);
 }
 
 /* JSON */
+
+static void print_whether(FILE *to, const char *name, bool value)
+{
+  fprintf(to, ",\"%s\":%s", name, value ? "true" : "false");
+}
+
+static void print_time(FILE *to, const char *name, int64_t ms)
+{
+  fprintf(to, ",\"%s\":", name);
+  exposition_print_seconds(to, ms);
+}
 
 static void write_json(FILE *to, const struct metrics *metrics)
 {
   fputc('{', to);
   print_json_bytes(to, "name", metrics->lock, strlen(metrics->lock));
-  for (int i = 0; i < COUNTERS; i++)
-    fprintf(to, ",\"%s\":%lu", counted[i].json,
-            (unsigned long)atomic_load(&metrics->shared->counters[i]));
-  fprintf(to, ",\"held\":%s,\"wait_seconds\":", is_held(metrics) ? "true" : "false");
-  exposition_print_seconds(to, waited_ms(metrics));
-  fputs(",\"hold_seconds\":", to);
-  exposition_print_seconds(to, held_ms(metrics));
-  fputs(",\"start_time_seconds\":", to);
-  exposition_print_seconds(to, metrics->started_ms);
+  fputc(',', to);
+  print_json_bytes(to, "url", metrics->url, strlen(metrics->url));
+  print_whether(to, "acquired", metrics->was_acquired);
+  print_whether(to, "waited", came_by(metrics, WAITS));
+  print_whether(to, "granted", came_by(metrics, GRANTED));
+  print_whether(to, "polled", came_by(metrics, POLLED));
+  print_whether(to, "held", is_held(metrics));
+  print_whether(to, "lost", metrics->was_lost);
+  fprintf(to, ",\"renewals\":%lu,\"connections\":%lu,\"requests\":%lu", counted(metrics, RENEWALS),
+          counted(metrics, CONNECTIONS), counted(metrics, REQUESTS));
+  print_time(to, "wait_seconds", waited_ms(metrics));
+  print_time(to, "hold_seconds", held_ms(metrics));
+  print_time(to, "start_time_seconds", metrics->started_ms);
   if (metrics->stopped_ms == 0) {
     fputs(",\"end_time_seconds\":null,\"exit_status\":null}\n", to);
     return;
   }
-  fputs(",\"end_time_seconds\":", to);
-  exposition_print_seconds(to, metrics->stopped_ms);
+  print_time(to, "end_time_seconds", metrics->stopped_ms);
   fprintf(to, ",\"exit_status\":%d}\n", metrics->exit_status);
 }
 
@@ -160,11 +207,8 @@ static bool is_json(const char *path)
 static bool write_metrics(FILE *to, const void *context)
 {
   const struct metrics *metrics = context;
-  char *lock = printable(metrics->lock, strlen(metrics->lock));
-  if (lock == NULL) return false;
   if (is_json(metrics->path)) write_json(to, metrics);
-  else write_text(to, metrics, lock);
-  free(lock);
+  else write_text(to, metrics);
   return true;
 }
 
@@ -179,13 +223,16 @@ static void write_file(struct metrics *metrics)
   metrics->written = port_clock_ms();
 }
 
-int metrics_start(struct metrics *metrics, const char *path, const char *lock)
+int metrics_start(struct metrics *metrics, const char *path, const struct session *session,
+                  const char *lock)
 {
   metrics->path = path;
   metrics->lock = lock;
   metrics->started = port_clock_ms();
   metrics->started_ms = time_of_day_ms();
   if (path == NULL) return 0;
+  metrics->shown = bytes_shown(lock, strlen(lock));
+  metrics->url = session_url(session);
   metrics->shared = mmap(NULL, sizeof *metrics->shared, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (metrics->shared == MAP_FAILED) return -1;
@@ -207,8 +254,11 @@ static void end(struct metrics *metrics)
   metrics->ended = port_clock_ms();
 }
 
-void metrics_hold_ended(struct metrics *metrics)
+void metrics_lost(struct metrics *metrics)
 {
+  if (!metrics->was_acquired) metrics->acquired = port_clock_ms();
+  metrics->was_acquired = true; /* if only for a moment */
+  metrics->was_lost = true;
   end(metrics);
   write_file(metrics);
 }
@@ -219,6 +269,8 @@ void metrics_stopped(struct metrics *metrics, int exit_status)
   metrics->exit_status = exit_status;
   metrics->stopped_ms = time_of_day_ms();
   write_file(metrics);
+  free(metrics->shown);
+  free(metrics->url);
 }
 
 int metrics_tick(struct metrics *metrics)

@@ -8,10 +8,14 @@
 #include "fairlock.h"
 
 struct metrics_shared;
+struct session;
 
 struct metrics {
   const char *path; /* NULL: no file is wanted */
   const char *lock; /* the lock's name */
+
+  /* the same, printable, and session_url(); if path is not NULL */
+  char *shown, *url;
 
   /* the agent's counters, in memory that it shares with `fairlock run` */
   struct metrics_shared *shared;
@@ -20,7 +24,7 @@ struct metrics {
    * in port_clock_ms(): begin of the run, of the hold (if was_acquired), and its end (if has_ended)
    */
   uint32_t started, acquired, ended;
-  bool was_acquired, has_ended;
+  bool was_acquired, has_ended, was_lost;
 
   /* in ms since 1970; stopped_ms: 0 until the run ends */
   int64_t started_ms, stopped_ms;
@@ -32,9 +36,10 @@ struct metrics {
 
 /*
  * To be called before agent_start(). Writes the file for the first time, unless path is NULL.
- * Returns 0, or -1 with errno set.
+ * path and lock have to outlive *metrics. Returns 0, or -1 with errno set.
  */
-int metrics_start(struct metrics *metrics, const char *path, const char *lock);
+int metrics_start(struct metrics *metrics, const char *path, const struct session *session,
+                  const char *lock);
 
 /* To be called in the agent: stores its counters. Never blocks. */
 void metrics_count(const struct metrics *metrics, const struct fairlock_counters *counters);
@@ -44,7 +49,7 @@ void metrics_count(const struct metrics *metrics, const struct fairlock_counters
  * for as long as the file system takes. A failure to write is reported once.
  */
 void metrics_acquired(struct metrics *metrics);
-void metrics_hold_ended(struct metrics *metrics);
+void metrics_lost(struct metrics *metrics);
 void metrics_stopped(struct metrics *metrics, int exit_status);
 
 /* Writes the file if that is due. Returns the ms until it is due again; -1: never. */

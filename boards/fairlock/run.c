@@ -707,7 +707,7 @@ static void on_lost(struct run *run, const struct agent_message *message)
   const char *action = run->ended ? "the command has ended" : actions[run->lock.on_lost];
   bool known = run->lost;
   run->lost = true;
-  metrics_hold_ended(&run->lock.metrics);
+  metrics_lost(&run->lock.metrics);
   if (known && message->news == AGENT_LOST) return;
   if (message->news == AGENT_GONE) {
     complain("the process that holds %s was killed; %s", run->shown, action);
@@ -752,7 +752,7 @@ static void hang_up(struct run *run)
 static void on_unkept(struct run *run, const char *action)
 {
   run->lost = true;
-  metrics_hold_ended(&run->lock.metrics);
+  metrics_lost(&run->lock.metrics);
   complain("%s could not be renewed in time: the process that holds it is not running (was it "
            "stopped?); %s",
            run->shown, action);
@@ -923,6 +923,7 @@ static int on_released(struct run *run, const struct agent_message *message, int
     return status;
   }
   if (message->news == AGENT_RELEASED && message->status == FAIRLOCK_LOST) {
+    metrics_lost(&run->lock.metrics);
     complain("%s was lost %s: its lease ran out, it was broken, or its key deleted", run->shown,
              run->lock.at_least_ms > 0 ? "before --at-least was over" : "while the command ran");
     return run->lost_status;
@@ -981,6 +982,7 @@ static bool too_late(struct run *run)
   if (agent_may_begin(&run->agent)) return false;
   complain("%s was acquired and lost before the command could be started", run->shown);
   run->lost = true;
+  metrics_lost(&run->lock.metrics);
   return true;
 }
 
@@ -1004,7 +1006,7 @@ static const char *start_all(struct run *run)
   if (run->shown == NULL) return "start";
   run->signals = signals_catch();
   if (run->signals < 0) return "make a pipe";
-  if (metrics_start(&run->lock.metrics, run->metrics_file, run->lock.name) != 0)
+  if (metrics_start(&run->lock.metrics, run->metrics_file, &run->session, run->lock.name) != 0)
     return "share memory";
   run->sees_all = system_spare_present();
   run->adopts = system_adopt();

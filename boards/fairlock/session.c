@@ -803,6 +803,17 @@ char *session_place(const struct session *session, const char *address)
   return bytes_shown(text, strlen(text));
 }
 
+char *session_url(const struct session *session)
+{
+  const struct port_posix_server *server = &session->server;
+  char text[sizeof server->shown + 16];
+  unsigned long number = server->database;
+  const char *begin = server->socket.service == NULL ? "?db=" : "/"; /* a path has no service */
+  if (number == 0) snprintf(text, sizeof text, "%s", server->shown);
+  else snprintf(text, sizeof text, "%s%s%lu", server->shown, begin, number);
+  return bytes_shown(text, strlen(text));
+}
+
 char *session_words(const char *error)
 {
   char text[FAIRLOCK_ERROR_SIZE + 5];

@@ -136,6 +136,9 @@ int exit_status_of(int status);
 /* "URL" or, if the URL does not have the address, "URL (address)". Printable; to be freed. */
 char *session_place(const struct session *session, const char *address);
 
+/* The URL without a user and a password, with the database unless that is 0. Printable; to be freed. */
+char *session_url(const struct session *session);
+
 /* ": " and error, with "..." if it was cut off, or "" if it is empty. Printable; to be freed. */
 char *session_words(const char *error);
 

@@ -24,14 +24,24 @@ with open(sys.argv[1]) as file:
 ' "$1"
 }
 
+# url_label: what every sample has, as samples prints it
+url_label() {
+  echo "url=redis://127.0.0.1:$port"
+}
+
 # has LINE: of $dir/samples
 has() {
   grep -qxF -e "$1" "$dir/samples" || fail "no '$1': $(cat "$dir/samples")"
 }
 
+# has_run LINE: the same of a sample of fairlock run, without fairlock_run_, the url and .0
+has_run() {
+  has "fairlock_run_$(echo "$1" | sed "s|} |,$(url_label)} |").0"
+}
+
 # shows LINE: waits until the file has it
 shows() {
-  eventually sh -c "grep -qxF '$1' '$dir/m.prom'"
+  eventually sh -c "sed 's|url=\"redis://127.0.0.1:$port\",||; s/^fairlock_run_//' '$dir/m.prom' | grep -qxF '$1'"
 }
 
 # within METRIC LEAST MOST: its only sample is
@@ -47,12 +57,14 @@ test_text() {
   expect 7 "$fairlock" run --metrics-file "$dir/m.prom" a sh -c 'sleep 0.3; exit 7'
   [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
   samples "$dir/m.prom" >"$dir/samples" || fail "it cannot be parsed: $(cat "$dir/m.prom")"
-  for line in 'fairlock_acquires_total{lock=a} 1.0' 'fairlock_waits_total{lock=a} 0.0' 'fairlock_handovers_total{by=message,lock=a} 0.0' \
-    'fairlock_handovers_total{by=asking,lock=a} 0.0' 'fairlock_renewals_total{lock=a} 0.0' 'fairlock_losses_total{lock=a} 0.0' \
-    'fairlock_connects_total{lock=a} 1.0' 'fairlock_requests_total{lock=a} 2.0' 'fairlock_held{lock=a} 0.0' 'fairlock_exit_status{lock=a} 7.0'; do
-    has "$line"
+  for line in 'acquired{lock=a} 1' 'waited{lock=a} 0' 'handed_over{how=granted,lock=a} 0' 'handed_over{how=polled,lock=a} 0' \
+    'held{lock=a} 0' 'lost{lock=a} 0' 'renewals_total{lock=a} 0' 'connections_total{lock=a} 1' 'requests_total{lock=a} 2' \
+    'exit_status{lock=a} 7'; do
+    has_run "$line"
   done
   same "$(wc -l <"$dir/samples")" 14
+  same "$(sed -n 's/^# TYPE \(.*\) counter/\1/p' "$dir/m.prom" | tr '\n' ' ')" \
+    'fairlock_run_renewals_total fairlock_run_connections_total fairlock_run_requests_total '
   awk -v before="$before" -v after="$(date +%s)" '
     /_wait_seconds/ { good += $2 >= 0 && $2 < 60 }
     /_hold_seconds/ { good += $2 >= 0.3 && $2 < 60 }
@@ -71,23 +83,25 @@ test_while_it_runs() {
   eventually held a
   run --lease 6 --metrics-file "$dir/m.prom" a tail -f /dev/null 2>"$dir/err.waiter" &
   waiter=$!
-  shows 'fairlock_held{lock="a"} 0'
+  shows 'held{lock="a"} 0'
   eventually waits 1 a
   kill $holder
   ends 143 $holder
-  shows 'fairlock_held{lock="a"} 1'
+  shows 'held{lock="a"} 1'
   samples "$dir/m.prom" >"$dir/samples"
-  has 'fairlock_acquires_total{lock=a} 1.0'
-  has 'fairlock_waits_total{lock=a} 1.0'
+  has_run 'acquired{lock=a} 1'
+  has_run 'waited{lock=a} 1'
+  has_run 'handed_over{how=granted,lock=a} 1'
+  has_run 'lost{lock=a} 0'
   ! grep -q -e exit_status -e end_time "$dir/samples" || fail "it has not ended: $(cat "$dir/samples")"
   # written again without an event, with what has changed since
-  eventually grep -q '^fairlock_renewals_total{lock="a"} [1-9]' "$dir/m.prom"
+  eventually grep -q '^fairlock_run_renewals_total{.*} [1-9]' "$dir/m.prom"
   redis del a >"$dir/out"
   ends 79 $waiter
   samples "$dir/m.prom" >"$dir/samples"
-  has 'fairlock_losses_total{lock=a} 1.0'
-  has 'fairlock_held{lock=a} 0.0'
-  has 'fairlock_exit_status{lock=a} 79.0'
+  has_run 'lost{lock=a} 1'
+  has_run 'held{lock=a} 0'
+  has_run 'exit_status{lock=a} 79'
 }
 
 test_not_acquired() {
@@ -95,23 +109,45 @@ test_not_acquired() {
   eventually held a
   expect 1 "$fairlock" run -w 0.2 --metrics-file "$dir/m.prom" a true
   samples "$dir/m.prom" >"$dir/samples"
-  has 'fairlock_acquires_total{lock=a} 0.0'
-  has 'fairlock_hold_seconds{lock=a} 0.0'
-  has 'fairlock_exit_status{lock=a} 1.0'
-  within wait_seconds 0.2 60
+  has_run 'acquired{lock=a} 0'
+  has_run 'hold_seconds{lock=a} 0'
+  has_run 'exit_status{lock=a} 1'
+  within run_wait_seconds 0.2 60
   stop_server
   expect 75 "$fairlock" run -n --metrics-file "$dir/m.prom" a true
   samples "$dir/m.prom" >"$dir/samples"
-  has 'fairlock_connects_total{lock=a} 0.0'
-  has 'fairlock_exit_status{lock=a} 75.0'
+  has_run 'connections_total{lock=a} 0'
+  has_run 'exit_status{lock=a} 75'
 }
 
 test_json() {
   expect 0 "$fairlock" run a true
-  expect 3 "$fairlock" run --metrics-file "$dir/m.json" a sh -c 'jq -c "[.acquires, .held, .exit_status, .end_time_seconds]" "$0" >"$0.held"; exit 3' "$dir/m.json"
+  expect 3 "$fairlock" run --metrics-file "$dir/m.json" a sh -c 'jq -c "[.acquired, .held, .exit_status, .end_time_seconds]" "$0" >"$0.held"; exit 3' "$dir/m.json"
   same "$(jq -c 'del(.wait_seconds, .hold_seconds, .start_time_seconds, .end_time_seconds)' "$dir/m.json")" \
-    '{"name":"a","acquires":1,"waits":0,"granted":0,"polled":0,"renewals":0,"losses":0,"connects":1,"requests":2,"held":false,"exit_status":3}'
+    '{"name":"a","url":"redis://127.0.0.1:'$port'","acquired":true,"waited":false,"granted":false,"polled":false,"held":false,"lost":false,"renewals":0,"connections":1,"requests":2,"exit_status":3}'
   same "$(jq -c '[.wait_seconds >= 0, .hold_seconds > 0, .end_time_seconds - .start_time_seconds < 60]' "$dir/m.json")" '[true,true,true]'
+}
+
+# What the command's exit status says of a loss, the metrics say, too: also when the lock is found
+# lost only when it is released.
+test_lost() {
+  expect 79 "$fairlock" run --metrics-file "$dir/m.json" a sh -c 'sleep 0.5; "$0" break --yes a >"$1"' "$fairlock" "$dir/broken"
+  said 'a was lost while the command ran'
+  same "$(jq -c '[.acquired, .held, .lost, .hold_seconds >= 0.5]' "$dir/m.json")" '[true,false,true,true]'
+}
+
+# The server in the label is that of fairlock list, without a user and a password, with a database.
+test_url() {
+  redis acl setuser me on '>secret' '~*' '&*' '+@all' >"$dir/out"
+  expect 0 "$fairlock" run --url "redis://me:secret@127.0.0.1:$port/3" --metrics-file "$dir/m.prom" a true
+  samples "$dir/m.prom" >"$dir/samples"
+  has "fairlock_run_acquired{lock=a,$(url_label)/3} 1.0"
+  ! grep -e me: -e secret "$dir/m.prom" || fail "it tells a password"
+  expect 0 "$fairlock" run --url "redis://me:secret@127.0.0.1:$port/3" --metrics-file "$dir/m.json" a true
+  same "$(jq -r .url "$dir/m.json")" "redis://127.0.0.1:$port/3"
+  expect 0 "$fairlock" list --url "redis://me:secret@127.0.0.1:$port/3" --metrics-file "$dir/m.prom"
+  samples "$dir/m.prom" >"$dir/samples"
+  has "fairlock_list_success{$(url_label)/3} 1.0"
 }
 
 # Any bytes: as a terminal would show them, with quotes and backslashes escaped as the format
@@ -124,10 +160,10 @@ test_names() {
     expect 0 "$fairlock" run --metrics-file "$dir/m.json" -- "$name" true
     jq -e '.exit_status == 0' "$dir/m.json" >"$dir/out" || fail "no JSON: $(cat "$dir/m.json")"
   done
-  has 'fairlock_acquires_total{lock=Tür 7 ✓} 1.0'
+  has_run 'acquired{lock=Tür 7 ✓} 1'
   expect 0 "$fairlock" run --metrics-file "$dir/m.prom" 'a"b' true
   samples "$dir/m.prom" >"$dir/samples"
-  has 'fairlock_acquires_total{lock=a"b} 1.0'
+  has_run 'acquired{lock=a"b} 1'
 }
 
 # A file that cannot be written only leads to a message.
@@ -195,9 +231,9 @@ lists() {
   samples "$dir/m.prom" >"$dir/samples" || fail "it cannot be parsed: $(cat "$dir/m.prom")"
 }
 
-# values METRIC: of its samples, in order, the labels but the server's before each
+# values METRIC: of its samples, in order, the labels but the url before each
 values() {
-  sed -n "s/^fairlock_$1{\(.*\)} \(.*\)/\1 \2/p" "$dir/samples" | sed 's/,*server=[^, ]*//; s/^,//; s/^ //' | tr '\n' ';'
+  sed -n "s/^fairlock_$1{\(.*\)} \(.*\)/\1 \2/p" "$dir/samples" | sed 's/,*url=[^, ]*//; s/^,//; s/^ //' | tr '\n' ';'
 }
 
 test_of_a_server() {
@@ -213,7 +249,7 @@ test_of_a_server() {
   eventually waits 2 a
   sleep 0.5
   lists a
-  has "fairlock_lock_held{lock=a,server=redis://127.0.0.1:$port} 1.0"
+  has "fairlock_lock_held{lock=a,$(url_label)} 1.0"
   same "$(values locks)" 'state=free 0.0;state=held 1.0;'
   same "$(values lock_waiters)$(values waiters)" 'lock=a 2.0;2.0;'
   within lock_hold_seconds 0.5 60
@@ -271,7 +307,7 @@ test_names_in_a_list() {
   done
   lists
   for shown in 'new\x0aline \x1b[2J"\\\x09' 'bad \xff\xc1' 'Tür ✓' 'a,b="c"} 7'; do
-    has "fairlock_lock_held{lock=$shown,server=redis://127.0.0.1:$port} 1.0"
+    has "fairlock_lock_held{lock=$shown,$(url_label)} 1.0"
   done
 }
 
@@ -294,7 +330,7 @@ test_unreadable() {
     status=75
     lists --url "$url"
     same "$(wc -l <"$dir/samples")" 2
-    grep -qxF "fairlock_list_success{server=\"$url\"} 0" "$dir/m.prom" || fail "$(cat "$dir/m.prom")"
+    grep -qxF "fairlock_list_success{url=\"$url\"} 0" "$dir/m.prom" || fail "$(cat "$dir/m.prom")"
     expect 75 "$fairlock" list --metrics-file "$dir/n.prom" --url "$url"
     grep -q '^fairlock_list_success{.*} 0$' "$dir/n.prom" || fail "$(cat "$dir/n.prom")"
   done
@@ -319,4 +355,4 @@ test_list_cannot_be_written() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests of_a_server of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json names no_file limited_size no_regular_file
+run_tests of_a_server of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json lost url names no_file limited_size no_regular_file

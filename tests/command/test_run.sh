@@ -205,7 +205,7 @@ test_ends_by_signal() {
     unheld a || fail "the lock is still held"
   done
   killed_by TERM "$fairlock" run --at-least 0.5 --metrics-file "$dir/metrics" a -- sh -c 'kill $$'
-  grep -q '^fairlock_exit_status.* 143$' "$dir/metrics" || fail "$(cat "$dir/metrics")"
+  grep -q '^fairlock_run_exit_status.* 143$' "$dir/metrics" || fail "$(cat "$dir/metrics")"
   redis hset a somebody:1 1 >"$dir/out"
   for signal in INT TERM HUP QUIT USR2; do
     (eventually waits 1 a; kill -$signal "$(cat "$dir/waiter")") &

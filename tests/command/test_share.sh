@@ -188,7 +188,7 @@ test_options() {
   shared 1 || fail "$(json .)"
   expect 0 "$fairlock" run -s -c 'test $FAIRLOCK_TOKEN -gt 0' a
   expect 0 "$fairlock" run -s --metrics-file "$dir/m.json" a true
-  same "$(jq -c '[.acquires, .losses, .exit_status]' "$dir/m.json")" '[1,0,0]'
+  same "$(jq -c '[.acquired, .lost, .exit_status]' "$dir/m.json")" '[true,false,0]'
   expect 75 "$fairlock" run -s -n --replicas 1 a true
   said 'too few replicas acknowledge'
   eventually shared 1
