@@ -368,8 +368,8 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
   return unlock(client, status);
 }
 
-int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
-                         const void *name, size_t size, uint32_t limit)
+int fairlock_init_shared_bytes(struct fairlock_shared *shared, struct fairlock_client *client,
+                               const void *name, size_t size, uint32_t limit)
 {
   FAIRLOCK_ASSERT(shared != NULL);
   if (forked(client)) return FAIRLOCK_FORKED;
@@ -382,6 +382,12 @@ int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client 
 int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const char *name)
 {
   return fairlock_init_bytes(handle, client, name, name != NULL ? strlen(name) : 0);
+}
+
+int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
+                         const char *name, uint32_t limit)
+{
+  return fairlock_init_shared_bytes(shared, client, name, name != NULL ? strlen(name) : 0, limit);
 }
 
 /* Takes the handle out, and waits until that is done. Called with the mutex locked. */

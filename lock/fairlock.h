@@ -621,10 +621,11 @@ struct fairlock_shared {
 int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing);
 
 /*
- * Makes shared->handle a view of the lock called name, size bytes, that shares it: up to limit such
- * handles hold it at a time, 1 to FAIRLOCK_LIMIT_MAX; 0: any number. Whoever wants it exclusively,
- * by fairlock_init() or in Redisson, waits until none of them holds it. All wait in the same queue:
- * first come, first served. All who share one lock name the same limit: with another one, an
+ * Makes shared->handle a view of the lock called name, a string, that shares it;
+ * fairlock_init_shared_bytes() takes any bytes. Up to limit such handles hold it at a time, 1 to
+ * FAIRLOCK_LIMIT_MAX; 0: any number. Whoever wants it exclusively, by fairlock_init() or in Redisson,
+ * waits until none of them holds it. All wait in the same queue: first come, first served. All who
+ * share one lock name the same limit: with another one, an
  * operation ends with FAIRLOCK_WRONG_LIMIT as long as one of them holds or waits. The token is larger
  * than that of each exclusive hold before it; of two who share, the later may have the smaller one,
  * because its share was kept, or was given to a request whose answer was lost.
@@ -636,7 +637,9 @@ int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing
  * fairlock_use_sharing().
  */
 int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
-                         const void *name, size_t size, uint32_t limit);
+                         const char *name, uint32_t limit);
+int fairlock_init_shared_bytes(struct fairlock_shared *shared, struct fairlock_client *client,
+                               const void *name, size_t size, uint32_t limit);
 
 /*
  * From exclusive to shared: shared, of the same client and lock, gets the hold of exclusive, with a

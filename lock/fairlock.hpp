@@ -39,7 +39,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #ifdef __cpp_exceptions
 #include <string>
@@ -464,12 +463,11 @@ public:
       : seats_(), guard_(), client_(of.native_handle()), lease_ms_(to_ms(lease)), open_(0),
         status_(of.status())
   {
-    const std::size_t size = name != nullptr ? std::strlen(name) : 0;
     port_mutex_init(&guard_);
     while (status_ == FAIRLOCK_OK && open_ < 2 * Threads) {
       seat &next = seats_[open_ / 2];
       status_ = open_ % 2 == 0 ? fairlock_init(&next.exclusive, client_, name)
-                               : fairlock_init_shared(&next.shared, client_, name, size, 0);
+                               : fairlock_init_shared(&next.shared, client_, name, 0);
       if (status_ == FAIRLOCK_OK) open_++;
     }
   }
@@ -779,10 +777,9 @@ public:
       : permits_(), guard_(), client_(of.native_handle()), lease_ms_(to_ms(lease)), open_(0),
         status_(of.status() == FAIRLOCK_OK && limit == 0 ? FAIRLOCK_INVALID : of.status())
   {
-    const std::size_t size = name != nullptr ? std::strlen(name) : 0;
     port_mutex_init(&guard_);
     while (status_ == FAIRLOCK_OK && open_ < Permits) {
-      status_ = fairlock_init_shared(&permits_[open_].shared, client_, name, size, limit);
+      status_ = fairlock_init_shared(&permits_[open_].shared, client_, name, limit);
       if (status_ == FAIRLOCK_OK) open_++;
     }
   }

@@ -547,6 +547,5 @@ int FairlockShared::attachTo(FairlockClient &client, FairlockHandle &handle)
   if (!client.shares_) status = fairlock_use_sharing(&client.client_, &client.sharing_);
   if (status != FAIRLOCK_OK) return status;
   client.shares_ = true;
-  return fairlock_init_shared(&self.memory_, &client.client_, self.name_, strlen(self.name_),
-                              self.limit_);
+  return fairlock_init_shared(&self.memory_, &client.client_, self.name_, self.limit_);
 }

@@ -88,7 +88,7 @@ int main(void)
   uint32_t limit = board_argument_number(4, 2);
   if (!link_start(&client, &config)) return 1;
   if (fairlock_use_sharing(&client, &sharing) != FAIRLOCK_OK) return 1;
-  if (fairlock_init_shared(&firmware, &client, "firmware", 8, limit) != FAIRLOCK_OK) return 1;
+  if (fairlock_init_shared(&firmware, &client, "firmware", limit) != FAIRLOCK_OK) return 1;
   while (rounds > 0 || fairlock_result(share) == FAIRLOCK_PENDING) {
     rounds -= turn(port_clock_ms(), download_ms);
     uint32_t in_ms = fairlock_poll(&client, 0);

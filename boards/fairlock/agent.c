@@ -701,8 +701,7 @@ static int make_handle(struct hold *hold)
   if (!options->shared) return fairlock_init(&hold->lock.handle, client, options->name);
   int status = fairlock_use_sharing(client, &hold->sharing);
   if (status != FAIRLOCK_OK) return status;
-  return fairlock_init_shared(&hold->lock, client, options->name, strlen(options->name),
-                              options->limit);
+  return fairlock_init_shared(&hold->lock, client, options->name, options->limit);
 }
 
 static void hold_lock(struct hold *hold)

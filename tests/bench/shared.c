@@ -187,7 +187,7 @@ static void open_contender(struct contender *each, int port, bool writes)
 {
   bench_client_open(&each->client, port);
   fairlock_use_sharing(&each->client.client, &each->sharing);
-  must(fairlock_init_shared(&each->shared, &each->client.client, "book", 4, 0) == FAIRLOCK_OK &&
+  must(fairlock_init_shared(&each->shared, &each->client.client, "book", 0) == FAIRLOCK_OK &&
            fairlock_init(&each->alone, &each->client.client, "book") == FAIRLOCK_OK,
        "two handles");
   each->lock = writes ? &each->alone : &each->shared.handle;

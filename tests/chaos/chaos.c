@@ -322,8 +322,7 @@ struct ways {
 static bool init_shared(struct fairlock_shared *shared, struct client *client, int lock, int limit)
 {
   const char *name = locks[lock].name;
-  return fairlock_init_shared(shared, &client->client, name, strlen(name), (uint32_t)limit) ==
-         FAIRLOCK_OK;
+  return fairlock_init_shared(shared, &client->client, name, (uint32_t)limit) == FAIRLOCK_OK;
 }
 
 static bool init_ways(struct ways *ways, struct client *client)

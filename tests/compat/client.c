@@ -65,8 +65,7 @@ static struct fairlock *share_of(const char *name, uint32_t limit)
   long index = handle_of(name) - handles;
   struct fairlock_shared *shared = &shares[index];
   if (shared->handle.name_size > 0) return &shared->handle;
-  if (fairlock_init_shared(shared, &client, names[index], strlen(name), limit) != FAIRLOCK_OK)
-    exit(1);
+  if (fairlock_init_shared(shared, &client, names[index], limit) != FAIRLOCK_OK) exit(1);
   return &shared->handle;
 }
 #endif

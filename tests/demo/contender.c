@@ -91,9 +91,8 @@ static void contend(struct contender *self, struct fairlock *handle, struct fair
 static bool introduce(struct contender *self, struct fairlock_shared *view,
                       struct fairlock_client *client, const char *lock)
 {
-  int status = self->limit == 0
-                   ? fairlock_init(&view->handle, client, lock)
-                   : fairlock_init_shared(view, client, lock, strlen(lock), self->limit);
+  int status = self->limit == 0 ? fairlock_init(&view->handle, client, lock)
+                                : fairlock_init_shared(view, client, lock, self->limit);
   if (status == FAIRLOCK_OK) self->stage = READY;
   else fail(self, status);
   return status == FAIRLOCK_OK;

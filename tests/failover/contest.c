@@ -138,8 +138,7 @@ static int init_handle(const struct order *order, struct client *client,
 {
   const char *name = order->contest->name;
   if (!order->connection->shares) return fairlock_init(&memory->handle, &client->client, name);
-  return fairlock_init_shared(memory, &client->client, name, strlen(name),
-                              order->connection->limit);
+  return fairlock_init_shared(memory, &client->client, name, order->connection->limit);
 }
 
 static void contend(int index, void *context)

@@ -28,7 +28,7 @@ static void set_up(const char *host, int port)
   (void)snprintf(url, sizeof url, "redis://%s:%d", host, port);
   CHECK(connect_by_url(&client, &connection) == NULL);
   handle = shares ? &shared.handle : &alone;
-  CHECK_EQUAL(shares ? fairlock_init_shared(&shared, &client.client, NAME, strlen(NAME), 2)
+  CHECK_EQUAL(shares ? fairlock_init_shared(&shared, &client.client, NAME, 2)
                      : fairlock_init(&alone, &client.client, NAME),
               FAIRLOCK_OK);
 }

@@ -276,12 +276,10 @@ static void open_member(int i, int replicas)
   member->topology.replicas = (uint32_t)replicas;
   CHECK_EQUAL(fairlock_follow(&member->client.client, &member->topology), FAIRLOCK_OK);
   fairlock_use_sharing(&member->client.client, &member->sharing);
-  CHECK_EQUAL(
-      fairlock_init_shared(&member->shared, &member->client.client, DOOR, strlen(DOOR), LIMIT),
-      FAIRLOCK_OK);
-  CHECK_EQUAL(
-      fairlock_init_shared(&member->other, &member->client.client, DOOR, strlen(DOOR), LIMIT + 1),
-      FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&member->shared, &member->client.client, DOOR, LIMIT),
+              FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&member->other, &member->client.client, DOOR, LIMIT + 1),
+              FAIRLOCK_OK);
 }
 
 static void begin_pair(int replicas)

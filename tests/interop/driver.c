@@ -84,9 +84,9 @@ static void begin_to_share(struct party *party, const char *lock, long limit)
 {
   int i = index_of(party, lock);
   struct fairlock_shared *shared = &party->shared[i];
-  int status = party->shares[i] ? FAIRLOCK_OK
-                                : fairlock_init_shared(shared, &client, party->locks[i],
-                                                       strlen(lock), (uint32_t)limit);
+  int status = party->shares[i]
+                   ? FAIRLOCK_OK
+                   : fairlock_init_shared(shared, &client, party->locks[i], (uint32_t)limit);
   party->shares[i] = status == FAIRLOCK_OK;
   answer(party, "%d", party->shares[i]);
 }

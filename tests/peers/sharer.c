@@ -62,8 +62,7 @@ static void open_sharer(struct sharer *sharer, const char *kind, const char *por
            FAIRLOCK_OK,
        "client");
   fairlock_use_sharing(&sharer->client, &sharer->sharing);
-  must(fairlock_init_shared(&sharer->shared, &sharer->client, kind, strlen(kind), limit) ==
-           FAIRLOCK_OK,
+  must(fairlock_init_shared(&sharer->shared, &sharer->client, kind, limit) == FAIRLOCK_OK,
        "shared lock");
   must(fairlock_init(&sharer->alone, &sharer->client, kind) == FAIRLOCK_OK, "lock");
   must(fairlock_connect(&sharer->client) == FAIRLOCK_OK, "no server");

@@ -251,8 +251,9 @@ static void client(const char *service)
   CHECK(fairlock_init_bytes(&visitor, &client, "door", 4) == FAIRLOCK_OK);
   fairlock_id(&door, id);
   CHECK(std::strlen(id) > 2);
-  fairlock_shared reader;
-  CHECK(fairlock_init_shared(&reader, &client, "door", 4, 2) == FAIRLOCK_OK);
+  fairlock_shared reader, beside;
+  CHECK(fairlock_init_shared(&reader, &client, "door", 2) == FAIRLOCK_OK);
+  CHECK(fairlock_init_shared_bytes(&beside, &client, "door", 4, 2) == FAIRLOCK_OK);
   CHECK(fairlock_downgrade(&door, &reader, FAIRLOCK_RENEW) == FAIRLOCK_NOT_HELD);
   CHECK(fairlock_start_downgrade(&door, &reader, FAIRLOCK_RENEW) == FAIRLOCK_NOT_HELD);
 

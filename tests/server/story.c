@@ -224,13 +224,12 @@ static void init_handles(void)
   fairlock_use_sharing(&near.client, &near_sharing);
   for (int i = 0; i < 2; i++) {
     *handle[i] = share[i] ? &shares[i].handle : &alone[i];
-    EXPECT(share[i]
-               ? fairlock_init_shared(&shares[i], &client[i]->client, name, sizeof name - 1, limit)
-               : fairlock_init(&alone[i], &client[i]->client, name),
+    EXPECT(share[i] ? fairlock_init_shared(&shares[i], &client[i]->client, name, limit)
+                    : fairlock_init(&alone[i], &client[i]->client, name),
            FAIRLOCK_OK);
   }
   if (cast != BESIDE) return;
-  EXPECT(fairlock_init_shared(&third, &near.client, name, sizeof name - 1, limit), FAIRLOCK_OK);
+  EXPECT(fairlock_init_shared(&third, &near.client, name, limit), FAIRLOCK_OK);
   EXPECT(fairlock_acquire(&third.handle, 0, 600000), FAIRLOCK_OK);
 }
 

@@ -178,7 +178,7 @@ static void test_shared(void)
   for (int i = 0; i < 3; i++) {
     open_client(&clients[i], "minimal");
     fairlock_use_sharing(&clients[i].client, &sharing[i]);
-    CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, "acl", 3, 2), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, "acl", 2), FAIRLOCK_OK);
   }
   share_all(clients, shared);
   CHECK_EQUAL(fairlock_init(&alone, &clients[0].client, "acl"), FAIRLOCK_OK);

@@ -169,7 +169,7 @@ static void test_shared(void)
   open_without("door");
   CHECK(fairlock("run other true"));
   fairlock_use_sharing(&client.client, &sharing);
-  CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "hall", 4, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "hall", 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&shared.handle, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK(unknown());
   CHECK_EQUAL(fairlock_start_acquire(&shared.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),

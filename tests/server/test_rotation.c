@@ -256,8 +256,7 @@ static void share_all(uint64_t tokens[MEMBERS])
   for (int i = 0; i < MEMBERS; i++) {
     struct member *member = &members[i];
     fairlock_use_sharing(&member->client.client, &member->sharing);
-    CHECK_EQUAL(fairlock_init_shared(&member->shared, &member->client.client, name, sizeof name - 1,
-                                     MEMBERS - 1),
+    CHECK_EQUAL(fairlock_init_shared(&member->shared, &member->client.client, name, MEMBERS - 1),
                 FAIRLOCK_OK);
     if (i == MEMBERS - 1) break;
     CHECK_EQUAL(fairlock_acquire(&member->shared.handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);

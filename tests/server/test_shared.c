@@ -31,8 +31,7 @@ static void begin_patient(uint32_t limit, uint32_t waiter_ms)
     clients[i].config.waiter_ms = waiter_ms;
     client_start(&clients[i]);
     fairlock_use_sharing(&clients[i].client, &sharing[i]);
-    CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, sizeof name - 1, limit),
-                FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, limit), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_init(&alone[i], &clients[i].client, name), FAIRLOCK_OK);
   }
 }
@@ -124,11 +123,9 @@ static void test_other_limit(void)
 {
   struct fairlock_shared other;
   begin_with(3);
-  CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, sizeof name - 1,
-                                   FAIRLOCK_LIMIT_MAX + 1),
+  CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, FAIRLOCK_LIMIT_MAX + 1),
               FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, sizeof name - 1, 5),
-              FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, 5), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK(strcmp(client_error(&clients[1]), "LIMIT of those who share: 3, not 5") == 0);
@@ -477,7 +474,7 @@ static void test_limit_is_broken(void)
   struct fairlock_shared other;
   struct fairlock_client *client = &clients[5].client;
   begin_with(3);
-  CHECK_EQUAL(fairlock_init_shared(&other, client, name, sizeof name - 1, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&other, client, name, 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_force_release(client, name, sizeof name - 1, fairlock_token(sharer(0))),

@@ -31,8 +31,7 @@ static void begin_with(uint32_t limit)
   for (int i = 0; i < MEMBERS; i++) {
     client_open(&clients[i], server.port);
     fairlock_use_sharing(&clients[i].client, &sharing[i]);
-    CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, sizeof name - 1, limit),
-                FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, limit), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_init(&alone[i], &clients[i].client, name), FAIRLOCK_OK);
   }
 }
@@ -155,7 +154,7 @@ static void test_renewed(void)
   client_start(&brief);
   fairlock_use_sharing(&brief.client, &option);
   CHECK_EQUAL(fairlock_init(&hold, &brief.client, name), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_init_shared(&share, &brief.client, name, sizeof name - 1, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&share, &brief.client, name, 0), FAIRLOCK_OK);
   for (int i = 0; i < 5; i++) {
     CHECK_EQUAL(fairlock_acquire(&hold, 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
     service_for(&brief, 150 + 25 * i); /* the first renewal is sent after 200 */
@@ -276,8 +275,7 @@ static void test_other_limit(void)
 {
   struct fairlock_shared other;
   begin_with(3);
-  CHECK_EQUAL(fairlock_init_shared(&other, &clients[0].client, name, sizeof name - 1, 5),
-              FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&other, &clients[0].client, name, 5), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
   queue(1, sharer(1));
   CHECK_EQUAL(fairlock_downgrade(&alone[0], &other, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);

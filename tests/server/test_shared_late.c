@@ -69,8 +69,8 @@ static void open_late(void)
   client_open(&beside, server.port);
   fairlock_use_sharing(&client.client, &sharing);
   fairlock_use_sharing(&beside.client, &sharing_beside);
-  CHECK_EQUAL(fairlock_init_shared(&late, &client.client, name, sizeof name - 1, 2), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_init_shared(&other, &beside.client, name, sizeof name - 1, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&late, &client.client, name, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&other, &beside.client, name, 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&other.handle, 1000, 60000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&late.handle, 1000, 60000), FAIRLOCK_OK);
 }
@@ -156,7 +156,7 @@ static void test_void_leave(void)
   open_late();
   CHECK_EQUAL(fairlock_release(&late.handle), FAIRLOCK_OK);
   struct fairlock_shared third;
-  CHECK_EQUAL(fairlock_init_shared(&third, &beside.client, name, sizeof name - 1, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&third, &beside.client, name, 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&third.handle, 1000, 60000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&late.handle, FAIRLOCK_FOREVER, 60000), FAIRLOCK_PENDING);
   service_until_queued(&client, name, 1);

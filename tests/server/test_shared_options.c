@@ -68,9 +68,8 @@ static void open_member(int i, uint32_t limit, uint32_t keep_ms, uint32_t lease_
   if (keep_ms > 0)
     CHECK_EQUAL(fairlock_use_keeping(&member->client.client, &member->keep), FAIRLOCK_OK);
   fairlock_use_sharing(&member->client.client, &member->sharing);
-  CHECK_EQUAL(
-      fairlock_init_shared(&member->shared, &member->client.client, name, sizeof name - 1, limit),
-      FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&member->shared, &member->client.client, name, limit),
+              FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&member->alone, &member->client.client, name), FAIRLOCK_OK);
 }
 
@@ -203,8 +202,7 @@ static void test_kept_other_limit(void)
 {
   struct fairlock_shared other;
   begin_kept(2, SHORT_MS);
-  CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, sizeof name - 1, 3),
-              FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, 3), FAIRLOCK_OK);
   int64_t began = now_ms();
   (void)pair(0);
   int status = fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW);
@@ -273,8 +271,7 @@ static void test_logged(void)
 {
   struct fairlock_shared other;
   begin_with(2, false);
-  CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, sizeof name - 1, 3),
-              FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, 3), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(share_of(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_acquire(&other.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
@@ -293,8 +290,7 @@ static void test_limit_ends(void)
 {
   struct fairlock_shared other;
   begin_with(3, false);
-  CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, sizeof name - 1, 5),
-              FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, 5), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(share_of(0), 600000), FAIRLOCK_OK);
   for (int i = 1; i <= 2; i++)
     start(i, &members[i].alone);
@@ -544,9 +540,8 @@ static void test_blocking(void)
   client_open(&client, server.port);
   fairlock_use_sharing(&client.client, &sharing);
   for (int i = 0; i < TASKS; i++) {
-    CHECK_EQUAL(
-        fairlock_init_shared(&task_shares[i], &client.client, name, sizeof name - 1, TASKS_LIMIT),
-        FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_init_shared(&task_shares[i], &client.client, name, TASKS_LIMIT),
+                FAIRLOCK_OK);
     CHECK_EQUAL(pthread_create(&tasks[i], NULL, read_on, &task_shares[i].handle), 0);
   }
   CHECK_EQUAL(fairlock_init(&task_alone, &client.client, name), FAIRLOCK_OK);

@@ -595,7 +595,7 @@ static void set_up_door(bool shares)
   int status = FAIRLOCK_OK;
   if (shares) {
     fairlock_use_sharing(&client, &sharing);
-    status = fairlock_init_shared(&sharer, &client, LOCK, strlen(LOCK), 2);
+    status = fairlock_init_shared(&sharer, &client, LOCK, 2);
   } else {
     status = fairlock_init(&door, &client, LOCK);
   }

@@ -49,7 +49,7 @@ void safe_close(struct safe *safe)
 static void share_the_door(struct safe *safe)
 {
   struct fairlock_shared door;
-  CHECK_EQUAL(fairlock_init_shared(&door, &safe->client.client, "door", 4, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&door, &safe->client.client, "door", 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&door.handle, 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK(fairlock_token(&door.handle) > 0);
   CHECK_EQUAL(fairlock_release(&door.handle), FAIRLOCK_OK);

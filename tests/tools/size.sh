@@ -136,7 +136,7 @@ program "the superloop, without the scripts' texts" 10800 '' "$loop" "$@"
 sources=$(echo resp/*.c lock/*.c)
 program "the superloop, following servers" '' '' "fairlock_follow(&client, topology) + $loop" "$@"
 program "the superloop, keeping its lock" '' '' "fairlock_use_keeping(&client, keeper) + $loop" "$@"
-share='(fairlock_use_sharing(&client, sharing), fairlock_init_shared(&shared, &client, name, number, number))'
+share='(fairlock_use_sharing(&client, sharing), fairlock_init_shared_bytes(&shared, &client, name, number, number))'
 program "the superloop, sharing its lock" '' '' "$share + $(echo "$loop" | sed 's/&door/\&shared.handle/g')" "$@"
 ;;
 esac

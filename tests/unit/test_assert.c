@@ -133,8 +133,15 @@ static void call_init_bytes(void)
 static void call_init_shared(void)
 {
   static struct fairlock_shared shared;
-  if (client != NULL) (void)fairlock_init_shared(&shared, client, "door", 4, 0);
-  else (void)fairlock_init_shared(NULL, &good, "door", 4, 0);
+  if (client != NULL) (void)fairlock_init_shared(&shared, client, "door", 0);
+  else (void)fairlock_init_shared(NULL, &good, "door", 0);
+}
+
+static void call_init_shared_bytes(void)
+{
+  static struct fairlock_shared shared;
+  if (client != NULL) (void)fairlock_init_shared_bytes(&shared, client, "door", 4, 0);
+  else (void)fairlock_init_shared_bytes(NULL, &good, "door", 4, 0);
 }
 
 static void call_deinit(void)
@@ -294,17 +301,47 @@ static void call_id(void)
 static const struct {
   const char *name;
   void (*run)(void);
-} calls[] = {
-    CALL(client_init), CALL(client_deinit),   CALL(follow),        CALL(use_keeping),
-    CALL(set_log),     CALL(use_credentials), CALL(connect),       CALL(init),
-    CALL(init_bytes),  CALL(deinit),          CALL(acquire),       CALL(try_acquire),
-    CALL(release),     CALL(remaining_ms),    CALL(hold_count),    CALL(token),
-    CALL(cancel),      CALL(adopt),           CALL(force_release), CALL(ask_release),
-    CALL(inspect),     CALL(start_acquire),   CALL(start_release), CALL(start_force_release),
-    CALL(result),      CALL(start_inspect),   CALL(start_deinit),  CALL(start_ask_release),
-    CALL(poll),        CALL(wants),           CALL(run),           CALL(stop),
-    CALL(error),       CALL(server_status),   CALL(read_counters), CALL(id),
-    CALL(use_sharing), CALL(init_shared),     CALL(downgrade),     CALL(start_downgrade)};
+} calls[] = {CALL(client_init),
+             CALL(client_deinit),
+             CALL(follow),
+             CALL(use_keeping),
+             CALL(set_log),
+             CALL(use_credentials),
+             CALL(connect),
+             CALL(init),
+             CALL(init_bytes),
+             CALL(deinit),
+             CALL(acquire),
+             CALL(try_acquire),
+             CALL(release),
+             CALL(remaining_ms),
+             CALL(hold_count),
+             CALL(token),
+             CALL(cancel),
+             CALL(adopt),
+             CALL(force_release),
+             CALL(ask_release),
+             CALL(inspect),
+             CALL(start_acquire),
+             CALL(start_release),
+             CALL(start_force_release),
+             CALL(result),
+             CALL(start_inspect),
+             CALL(start_deinit),
+             CALL(start_ask_release),
+             CALL(poll),
+             CALL(wants),
+             CALL(run),
+             CALL(stop),
+             CALL(error),
+             CALL(server_status),
+             CALL(read_counters),
+             CALL(id),
+             CALL(use_sharing),
+             CALL(init_shared),
+             CALL(init_shared_bytes),
+             CALL(downgrade),
+             CALL(start_downgrade)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static void run_guarded(void (*run)(void))

@@ -870,7 +870,7 @@ static void check_not_downgraded(void)
   pthread_t thread;
   CHECK_EQUAL(fairlock_client_init(&other, &config, &transport), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_use_sharing(&other, &sharing), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_init_shared(&stranger, &other, "door", 4, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&stranger, &other, "door", 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_downgrade(&handle, &stranger, 60000), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 1), FAIRLOCK_INVALID);
   CHECK_EQUAL(pthread_create(&thread, NULL, downgrade_elsewhere, NULL), 0);
@@ -893,7 +893,7 @@ static void test_downgrade(void)
   CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 4, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
@@ -980,11 +980,13 @@ static void test_share(void)
   static struct fairlock_sharing sharing;
   static struct fairlock_shared shared;
   set_up();
-  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 2), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, FAIRLOCK_LIMIT_MAX + 1),
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", FAIRLOCK_LIMIT_MAX + 1),
               FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, NULL, 2), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_init_shared_bytes(&shared, &client, "door", 0, 2), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&shared.handle, 0, 1000), FAIRLOCK_PENDING);
   fairlock_poll(&client, 0);
   says = "*3\r\n:1\r\n:5\r\n:1000\r\n"; /* held, token 5 */
@@ -1047,7 +1049,8 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_use_credentials(&client, &credentials), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 0), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 0), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_init_shared_bytes(&shared, &client, "door", 4, 0), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_ask_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_inspect(&client, "door", 4, report, NULL), FAIRLOCK_FORKED);
