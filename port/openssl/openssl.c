@@ -512,8 +512,8 @@ static bool tls_aim(void *context, const char *address)
 
 /* Set-up */
 
-const char *port_openssl_init(struct port_openssl *tls, const struct port_openssl_config *config,
-                              const struct port_transport *below)
+const char *port_openssl_init(struct port_openssl *tls, const struct port_transport *below,
+                              const struct port_openssl_config *config)
 {
   unsigned char sum[PORT_OPENSSL_SUM_SIZE] = {0};
   memset(tls, 0, sizeof *tls);

@@ -27,7 +27,7 @@ const char *port_openssl_url(struct port_openssl *tls, const struct port_openssl
   if (wrong != NULL || !server->tls) return wrong;
   if (config != NULL) own = *config;
   own.host = port_posix_host;
-  const char *file = port_openssl_init(tls, &own, &server->socket.transport);
+  const char *file = port_openssl_init(tls, &server->socket.transport, &own);
   if (file != NULL) return unusable(server, tls, file);
   server->transport = &tls->transport;
   return NULL;

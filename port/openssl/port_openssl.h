@@ -5,7 +5,7 @@
  *     static struct port_posix server;
  *     static struct port_openssl tls;
  *     port_posix_tcp(&server, "redis.example", "6379");
- *     const char *wrong = port_openssl_init(&tls, &config, &server.transport);
+ *     const char *wrong = port_openssl_init(&tls, &server.transport, &config);
  *     ... if that is NULL, give &tls.transport to the client ...
  *     port_openssl_deinit(&tls);
  *
@@ -134,8 +134,8 @@ struct port_openssl {
  * config is copied. Returns NULL, or which of config's files cannot be used
  * ("TLS": OpenSSL itself); port_openssl_error() then says why, and there is nothing to deinit.
  */
-const char *port_openssl_init(struct port_openssl *tls, const struct port_openssl_config *config,
-                              const struct port_transport *below);
+const char *port_openssl_init(struct port_openssl *tls, const struct port_transport *below,
+                              const struct port_openssl_config *config);
 
 struct port_posix_server;
 

@@ -55,7 +55,7 @@ static void bench_pairs(int port, int tls_port)
   const int count = 300;
   bench_client_open(&plain, port);
   bench_client_prepare(&safe, tls_port);
-  must(port_openssl_init(&tls, &trust, &safe.socket.transport) == NULL, "no TLS");
+  must(port_openssl_init(&tls, &safe.socket.transport, &trust) == NULL, "no TLS");
   must(fairlock_client_init(&safe.client, &safe.config, &tls.transport) == FAIRLOCK_OK, "client");
   fairlock_init(&door, &plain.client, "sixteen-byte-nam");
   fairlock_init(&gate, &safe.client, "sixteen-byte-nan");
@@ -103,7 +103,7 @@ static void bench_handshakes(int tls_port)
   snprintf(service, sizeof service, "%d", tls_port);
   for (int round = 0; round < 61; round++) {
     port_posix_tcp(&socket, "127.0.0.1", service);
-    must(port_openssl_init(&tls, &trust, &socket.transport) == NULL, "no TLS");
+    must(port_openssl_init(&tls, &socket.transport, &trust) == NULL, "no TLS");
     add(&full, connect_once(&tls));
     add(&ticket, connect_once(&tls));
     port_openssl_deinit(&tls);

@@ -20,7 +20,7 @@ void subject_prepare(const unsigned char *certificate, size_t size)
 struct port_transport *subject_init(struct port_transport *below, bool trusts)
 {
   const struct port_openssl_config config = {.name = "host", .insecure = trusts};
-  return port_openssl_init(&tls, &config, below) == NULL ? &tls.transport : NULL;
+  return port_openssl_init(&tls, below, &config) == NULL ? &tls.transport : NULL;
 }
 
 void subject_deinit(void)

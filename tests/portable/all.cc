@@ -198,11 +198,11 @@ static void tls()
   config.ca_file = "/nowhere";
   config.host = port_posix_host;
   port_posix_tcp(&posix, "127.0.0.1", "1");
-  CHECK(port_openssl_init(&safe, &config, &posix.transport) == config.ca_file);
+  CHECK(port_openssl_init(&safe, &posix.transport, &config) == config.ca_file);
   port_openssl_error(&safe, error);
   CHECK(error[0] != 0);
   config.ca_file = nullptr;
-  CHECK(port_openssl_init(&safe, &config, &posix.transport) == nullptr);
+  CHECK(port_openssl_init(&safe, &posix.transport, &config) == nullptr);
   CHECK(safe.transport.connect(&safe, 1000) == PORT_UNREACHABLE);
   port_openssl_deinit(&safe);
   static port_posix_server server;

@@ -253,7 +253,7 @@ int main(int argc, char **argv)
   struct fairlock_config config = {
     .receive_buffer = receive, .receive_size = sizeof receive, .send_buffer = send, .send_size = sizeof send};
   port_posix_tcp(&server, "127.0.0.1", argv[argc - 1]);
-  if (port_openssl_init(&tls, &trust, &server.transport) != NULL) return 1;
+  if (port_openssl_init(&tls, &server.transport, &trust) != NULL) return 1;
   if (fairlock_client_init(&client, &config, &tls.transport) != FAIRLOCK_OK) return 2;
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 3;
   fairlock_client_deinit(&client);

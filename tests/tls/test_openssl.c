@@ -27,7 +27,7 @@ static void open_safe(struct safe *safe)
 {
   safe_prepare(safe, "127.0.0.1", tls_port);
   safe->client.config.lease_ms = 600000;
-  const char *wrong = port_openssl_init(&safe->wrap.tls, &config, &safe->client.socket.transport);
+  const char *wrong = port_openssl_init(&safe->wrap.tls, &safe->client.socket.transport, &config);
   if (!CHECK(wrong == NULL)) give_up(wrong);
   safe_start(safe);
 }
@@ -112,7 +112,7 @@ static void refuses(const char *file, const char *why)
   struct port_posix socket;
   char text[PORT_OPENSSL_ERROR_SIZE];
   port_posix_tcp(&socket, "127.0.0.1", "1");
-  const char *wrong = port_openssl_init(&tls, &config, &socket.transport);
+  const char *wrong = port_openssl_init(&tls, &socket.transport, &config);
   if (!CHECK(wrong != NULL)) return;
   CHECK(strcmp(wrong, file) == 0);
   port_openssl_error(&tls, text);

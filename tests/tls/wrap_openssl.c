@@ -23,7 +23,7 @@ void wrap_init(struct wrap *wrap, const struct wrap_config *config, struct port_
       .key = file(wrap->files[2], key, "key"),
       .name = config->name,
   };
-  const char *wrong = port_openssl_init(&wrap->tls, &made, below);
+  const char *wrong = port_openssl_init(&wrap->tls, below, &made);
   if (wrong != NULL) give_up(wrong);
 }
 

@@ -48,7 +48,7 @@ static struct port_transport *way_to(const char *port, const char *ca_file)
 #ifdef WITH_TLS
   static struct port_openssl tls;
   const struct port_openssl_config trust = {.ca_file = ca_file, .name = "localhost"};
-  return port_openssl_init(&tls, &trust, &server.transport) == NULL ? &tls.transport : NULL;
+  return port_openssl_init(&tls, &server.transport, &trust) == NULL ? &tls.transport : NULL;
 #else
   (void)ca_file;
   return &server.transport;

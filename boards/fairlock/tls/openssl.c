@@ -23,7 +23,7 @@ int tls_prepare(struct port_openssl *tls, const struct port_openssl_config *conf
     return EXIT_NO_INPUT;
   }
   if (folder != NULL) (void)closedir(folder);
-  const char *wrong = port_openssl_init(tls, config, below);
+  const char *wrong = port_openssl_init(tls, below, config);
   if (wrong == NULL) return EXIT_DONE;
   port_openssl_error(tls, why);
   bool keyless = wrong == config->certificate && config->key == NULL;
