@@ -4,29 +4,34 @@
  * fairlock.h, whose rules hold here, too. Nothing here allocates, or needs exceptions or RTTI.
  *
  *     fair::client client(config, socket.transport);
- *     fair::mutex door(client, "door:7");
+ *     fair::handle door(client, "door:7");
  *
  *     fair::hold held(door, std::chrono::seconds(10));   waits in line for up to 10 s
  *     if (held) ...                                      has held.token(); released with its scope
- *     else ...                                           held.status() says why
+ *     else ...                                           held.result() says why
  *
- *     std::lock_guard<fair::mutex> guard(door);          the standard's way: lock() may throw
+ *     std::lock_guard<fair::handle> guard(door);         the standard's way: lock() may throw
  *
- *     client.share();                                    at the beginning, for these two
+ *     client.use_sharing();                              at the beginning, for these two
  *     fair::shared_mutex valve(client, "valve:7");
  *     std::shared_lock<fair::shared_mutex> reads(valve);
  *     fair::semaphore downloads(client, "downloads", 10); at most ten, wherever they are
  *
- * Tasks. Unlike a std::mutex, a fair::mutex is one holder. Threads that exclude each other need one
- * each, with the same name, and with the same client or different ones. The thread that holds may
- * acquire again, as with std::recursive_mutex. A fair::hold may be moved to another thread, which
- * then releases. A fair::shared_mutex and a fair::semaphore are one object for all threads.
+ * Tasks. A fair::handle is one holder: threads that exclude each other need one each, with the same
+ * name, and with the same client or different ones. The thread that holds may acquire again, as with
+ * std::recursive_mutex. A fair::hold may be moved to another thread, which then releases. A
+ * fair::shared_mutex and a fair::semaphore are one object for all threads.
  *
- * Failures. acquire() and release() return a status, and a hold has one. try_lock() and its
- * variants return false for any reason, which status() of a mutex tells. lock(), lock_shared() and
- * acquire() of a semaphore can only return with the lock; if they fail, they throw std::system_error
- * with fair::category(). Without exceptions they call std::abort(), unless you define a macro
- * FAIRLOCK_LOCK_FAILED(status). That must not return, and must be the same in all files of a program.
+ * Times. A wait is rounded up to ms; one of 0 or less does not wait, and one of
+ * FAIRLOCK_DURATION_MAX_MS (12.4 days) or more has no limit. A lease is converted in the same way.
+ * If the clock of an _until() is set during the wait, that is not noticed.
+ *
+ * Failures. status() says whether an object can be used. acquire() and release() return a status;
+ * result() of a handle or a hold is the last one. try_lock() and its variants return false for any
+ * reason, which result() of a handle tells. lock(), lock_shared() and acquire() of a semaphore can
+ * only return with the lock; if they fail, they throw std::system_error with fair::category().
+ * Without exceptions they call std::abort(), unless you define a macro FAIRLOCK_LOCK_FAILED(status).
+ * That must not return, and must be the same in all files of a program.
  *
  * The namespace is not called fairlock because C's struct fairlock is.
  */
@@ -84,6 +89,10 @@ inline const std::error_category &category() noexcept
 }
 #endif
 
+/* What is not for programs, and may change. */
+namespace detail
+{
+
 /*
  * Converts a time to the library's milliseconds, rounded up: 0 if it is not above 0,
  * FAIRLOCK_FOREVER if it is FAIRLOCK_DURATION_MAX_MS (12.4 days) or more.
@@ -129,7 +138,9 @@ inline int take_out(fairlock &handle) noexcept
   return status == FAIRLOCK_FORKED ? FAIRLOCK_OK : status;
 }
 
-/* A client: one connection to one server. Outlives its mutexes and semaphores. */
+} // namespace detail
+
+/* A client: one connection to one server. Outlives its handles, mutexes and semaphores. */
 class client
 {
 public:
@@ -161,7 +172,7 @@ public:
    * fairlock_use_sharing(), for shared mutexes and semaphores, and its status, or status(). Call it
    * before anything is acquired.
    */
-  int share() noexcept
+  int use_sharing() noexcept
   {
     return status_ == FAIRLOCK_OK ? fairlock_use_sharing(&client_, &sharing_) : status_;
   }
@@ -179,28 +190,28 @@ private:
 };
 
 /* One holder's view of one named lock; see above for its threads. Neither copied nor moved. */
-class mutex
+class handle
 {
 public:
   /*
    * name stays the caller's. lease: the lease of each hold; if it is left out, FAIRLOCK_RENEW. If
    * fairlock_init() fails, status() and each acquire() return its status.
    */
-  mutex(client &of, const char *name,
-        std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
-      : mutex(of.native_handle(), of.status(), name, lease)
+  handle(client &of, const char *name,
+         std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
+      : handle(of.native_handle(), of.status(), name, lease)
   {
   }
 
   /* The same with a client of C, which was initialised. */
-  mutex(fairlock_client &of, const char *name,
-        std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
-      : mutex(&of, FAIRLOCK_OK, name, lease)
+  handle(fairlock_client &of, const char *name,
+         std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
+      : handle(&of, FAIRLOCK_OK, name, lease)
   {
   }
 
-  mutex(const mutex &) = delete;
-  mutex &operator=(const mutex &) = delete;
+  handle(const handle &) = delete;
+  handle &operator=(const handle &) = delete;
 
   /*
    * Repeats close() until it succeeds, because the memory is needed until the server has been told.
@@ -208,29 +219,29 @@ public:
    * has expired: after the lease, a waiter timeout and response_ms at most (37 s by default). If
    * you cannot wait, call close() before.
    */
-  ~mutex()
+  ~handle()
   {
     while (close() != FAIRLOCK_OK)
       (void)fairlock_poll(client_, 10);
   }
 
   /*
-   * Releases the lock if it is held, whichever thread has acquired it, and takes the mutex out of
+   * Releases the lock if it is held, whichever thread has acquired it, and takes the handle out of
    * its client, as fairlock_deinit() does. After FAIRLOCK_OK it can only be destroyed, which does
    * not block. No other thread may use it meanwhile.
    */
   int close() noexcept
   {
     if (unusable_ != FAIRLOCK_OK) return FAIRLOCK_OK;
-    status_ = take_out(handle_);
-    if (status_ == FAIRLOCK_OK) unusable_ = FAIRLOCK_INVALID;
-    return status_;
+    result_ = detail::take_out(handle_);
+    if (result_ == FAIRLOCK_OK) unusable_ = FAIRLOCK_INVALID;
+    return result_;
   }
 
   /* Waits in line without a limit. For failures see above. */
   void lock()
   {
-    if (acquire() != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(status_);
+    if (acquire() != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(result_);
   }
 
   /* Acquires only if the lock is free and nobody waits for it. */
@@ -239,21 +250,21 @@ public:
     return acquire_ms(0) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to to_ms(wait). */
+  /* Waits in line for up to wait. */
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
-    return acquire(wait) == FAIRLOCK_OK;
+    return acquire_for(wait) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to until_ms(end). */
+  /* Waits in line until end. */
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration> &end)
   {
-    return acquire_ms(until_ms(end)) == FAIRLOCK_OK;
+    return acquire_ms(detail::until_ms(end)) == FAIRLOCK_OK;
   }
 
-  /* Calls release(), whose result is in status(). */
+  /* Calls release(), whose status is in result(). */
   void unlock() noexcept
   {
     (void)release();
@@ -265,17 +276,17 @@ public:
     return acquire_ms(FAIRLOCK_FOREVER);
   }
 
-  /* fairlock_acquire(), for up to to_ms(wait) */
+  /* fairlock_acquire(), for up to wait */
   template <class Rep, class Period>
-  int acquire(const std::chrono::duration<Rep, Period> &wait) noexcept
+  int acquire_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
-    return acquire_ms(to_ms(wait));
+    return acquire_ms(detail::to_ms(wait));
   }
 
   /* fairlock_release() */
   int release() noexcept
   {
-    return status_ = unusable_ != FAIRLOCK_OK ? FAIRLOCK_NOT_HELD : fairlock_release(&handle_);
+    return result_ = unusable_ != FAIRLOCK_OK ? FAIRLOCK_NOT_HELD : fairlock_release(&handle_);
   }
 
   /* fairlock_adopt() */
@@ -290,10 +301,16 @@ public:
     return unusable_ != FAIRLOCK_OK ? FAIRLOCK_NOT_HELD : fairlock_cancel(&handle_);
   }
 
-  /* The result of the last of the calls above, except adopt() and cancel(). */
+  /* FAIRLOCK_OK, or why it cannot be used. */
   int status() const noexcept
   {
-    return status_;
+    return unusable_;
+  }
+
+  /* The result of the last of the calls above, except adopt(), cancel() and status(). */
+  int result() const noexcept
+  {
+    return result_;
   }
 
   /* fairlock_token() */
@@ -316,16 +333,17 @@ public:
   }
 
 private:
-  mutex(fairlock_client *of, int usable, const char *name, std::chrono::milliseconds lease) noexcept
-      : handle_(), client_(of), lease_ms_(to_ms(lease)),
+  handle(fairlock_client *of, int usable, const char *name,
+         std::chrono::milliseconds lease) noexcept
+      : handle_(), client_(of), lease_ms_(detail::to_ms(lease)),
         unusable_(usable != FAIRLOCK_OK ? usable : fairlock_init(&handle_, of, name)),
-        status_(unusable_)
+        result_(unusable_)
   {
   }
 
   int acquire_ms(std::uint32_t wait_ms) noexcept
   {
-    return status_ = unusable_ != FAIRLOCK_OK ? unusable_
+    return result_ = unusable_ != FAIRLOCK_OK ? unusable_
                                               : fairlock_acquire(&handle_, wait_ms, lease_ms_);
   }
 
@@ -333,30 +351,30 @@ private:
   fairlock_client *client_;
   std::uint32_t lease_ms_;
   int unusable_; /* why it cannot be used; FAIRLOCK_OK: it can */
-  int status_;
+  int result_;
 };
 
 /*
  * A hold that ends with its scope: one level of re-entry. Movable, also to another thread, which
- * takes the hold over when it releases; only one thread at a time uses the hold and its mutex.
+ * takes the hold over when it releases; only one thread at a time uses the hold and its handle.
  */
 class hold
 {
 public:
   /* Holds nothing: FAIRLOCK_NOT_HELD. */
-  hold() noexcept : of_(nullptr), status_(FAIRLOCK_NOT_HELD), token_(0)
+  hold() noexcept : of_(nullptr), result_(FAIRLOCK_NOT_HELD), token_(0)
   {
   }
 
   /* Waits in line without a limit. */
-  explicit hold(mutex &of) noexcept : hold(of, of.acquire())
+  explicit hold(handle &of) noexcept : hold(of, of.acquire())
   {
   }
 
-  /* Waits in line for up to to_ms(wait); 0: acquires only if the lock is free. */
+  /* Waits in line for up to wait; 0: acquires only if the lock is free. */
   template <class Rep, class Period>
-  hold(mutex &of, const std::chrono::duration<Rep, Period> &wait) noexcept
-      : hold(of, of.acquire(wait))
+  hold(handle &of, const std::chrono::duration<Rep, Period> &wait) noexcept
+      : hold(of, of.acquire_for(wait))
   {
   }
 
@@ -364,7 +382,7 @@ public:
   hold &operator=(const hold &) = delete;
 
   /* Takes the hold of the other one, which then holds nothing. */
-  hold(hold &&other) noexcept : of_(other.of_), status_(other.status_), token_(other.token_)
+  hold(hold &&other) noexcept : of_(other.of_), result_(other.result_), token_(other.token_)
   {
     other.forget();
   }
@@ -375,7 +393,7 @@ public:
     if (this == &other) return *this;
     (void)release();
     of_ = other.of_;
-    status_ = other.status_;
+    result_ = other.result_;
     token_ = other.token_;
     other.forget();
     return *this;
@@ -396,17 +414,17 @@ public:
   /* Releases now: fairlock_release(); FAIRLOCK_NOT_HELD if there is nothing to release. */
   int release() noexcept
   {
-    mutex *of = of_;
+    handle *of = of_;
     if (of == nullptr) return FAIRLOCK_NOT_HELD;
     forget();
     (void)of->adopt();
-    return status_ = of->release();
+    return result_ = of->release();
   }
 
   /* The result of acquiring; after release(), that of releasing. */
-  int status() const noexcept
+  int result() const noexcept
   {
-    return status_;
+    return result_;
   }
 
   /* The fencing token of the hold; 0: it holds nothing. */
@@ -422,21 +440,21 @@ public:
   }
 
 private:
-  hold(mutex &of, int status) noexcept
-      : of_(status == FAIRLOCK_OK ? &of : nullptr), status_(status),
-        token_(status == FAIRLOCK_OK ? of.token() : 0)
+  hold(handle &of, int result) noexcept
+      : of_(result == FAIRLOCK_OK ? &of : nullptr), result_(result),
+        token_(result == FAIRLOCK_OK ? of.token() : 0)
   {
   }
 
   void forget() noexcept
   {
     of_ = nullptr;
-    status_ = FAIRLOCK_NOT_HELD;
+    result_ = FAIRLOCK_NOT_HELD;
     token_ = 0;
   }
 
-  mutex *of_;
-  int status_;
+  handle *of_;
+  int result_;
   std::uint64_t token_;
 };
 
@@ -457,10 +475,10 @@ private:
 template <unsigned Threads> class basic_shared_mutex
 {
 public:
-  /* As for a mutex. If the client did not share(): FAIRLOCK_INVALID. */
+  /* As for a handle. If the client did not use_sharing(): FAIRLOCK_INVALID. */
   basic_shared_mutex(client &of, const char *name,
                      std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
-      : seats_(), guard_(), client_(of.native_handle()), lease_ms_(to_ms(lease)), open_(0),
+      : seats_(), guard_(), client_(of.native_handle()), lease_ms_(detail::to_ms(lease)), open_(0),
         status_(of.status())
   {
     port_mutex_init(&guard_);
@@ -475,7 +493,7 @@ public:
   basic_shared_mutex(const basic_shared_mutex &) = delete;
   basic_shared_mutex &operator=(const basic_shared_mutex &) = delete;
 
-  /* As that of a mutex. */
+  /* As that of a handle. */
   ~basic_shared_mutex()
   {
     while (close() != FAIRLOCK_OK)
@@ -491,7 +509,7 @@ public:
   {
     while (open_ > 0) {
       seat &last = seats_[(open_ - 1) / 2];
-      const int status = take_out(open_ % 2 == 0 ? last.shared.handle : last.exclusive);
+      const int status = detail::take_out(open_ % 2 == 0 ? last.shared.handle : last.exclusive);
       if (status != FAIRLOCK_OK) return status;
       open_--;
     }
@@ -512,18 +530,18 @@ public:
     return acquire_ms(0, true) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to to_ms(wait), to have it exclusively. */
+  /* Waits in line for up to wait, to have it exclusively. */
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
-    return acquire(wait) == FAIRLOCK_OK;
+    return acquire_for(wait) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to until_ms(end), to have it exclusively. */
+  /* Waits in line until end, to have it exclusively. */
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration> &end)
   {
-    return acquire_ms(until_ms(end), true) == FAIRLOCK_OK;
+    return acquire_ms(detail::until_ms(end), true) == FAIRLOCK_OK;
   }
 
   /* release() */
@@ -545,18 +563,18 @@ public:
     return acquire_ms(0, false) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to to_ms(wait), to share it. */
+  /* Waits in line for up to wait, to share it. */
   template <class Rep, class Period>
   bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
-    return acquire_shared(wait) == FAIRLOCK_OK;
+    return acquire_shared_for(wait) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to until_ms(end), to share it. */
+  /* Waits in line until end, to share it. */
   template <class Clock, class Duration>
   bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &end)
   {
-    return acquire_ms(until_ms(end), false) == FAIRLOCK_OK;
+    return acquire_ms(detail::until_ms(end), false) == FAIRLOCK_OK;
   }
 
   /* release_shared() */
@@ -571,11 +589,11 @@ public:
     return acquire_ms(FAIRLOCK_FOREVER, true);
   }
 
-  /* fairlock_acquire(), for up to to_ms(wait), to have it exclusively */
+  /* fairlock_acquire(), for up to wait, to have it exclusively */
   template <class Rep, class Period>
-  int acquire(const std::chrono::duration<Rep, Period> &wait) noexcept
+  int acquire_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
-    return acquire_ms(to_ms(wait), true);
+    return acquire_ms(detail::to_ms(wait), true);
   }
 
   /* fairlock_acquire(), without a limit, to share it */
@@ -584,11 +602,11 @@ public:
     return acquire_ms(FAIRLOCK_FOREVER, false);
   }
 
-  /* fairlock_acquire(), for up to to_ms(wait), to share it */
+  /* fairlock_acquire(), for up to wait, to share it */
   template <class Rep, class Period>
-  int acquire_shared(const std::chrono::duration<Rep, Period> &wait) noexcept
+  int acquire_shared_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
-    return acquire_ms(to_ms(wait), false);
+    return acquire_ms(detail::to_ms(wait), false);
   }
 
   /* fairlock_release(), by the thread that has it exclusively */
@@ -770,12 +788,12 @@ template <unsigned Permits> class basic_semaphore
 public:
   /*
    * limit: 1 to FAIRLOCK_LIMIT_MAX; all who use it name the same one, see fairlock_init_shared().
-   * The rest as for a mutex. If the client did not share(): FAIRLOCK_INVALID.
+   * The rest as for a handle. If the client did not use_sharing(): FAIRLOCK_INVALID.
    */
   basic_semaphore(client &of, const char *name, std::uint32_t limit,
                   std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
-      : permits_(), guard_(), client_(of.native_handle()), lease_ms_(to_ms(lease)), open_(0),
-        status_(of.status() == FAIRLOCK_OK && limit == 0 ? FAIRLOCK_INVALID : of.status())
+      : permits_(), guard_(), client_(of.native_handle()), lease_ms_(detail::to_ms(lease)),
+        open_(0), status_(of.status() == FAIRLOCK_OK && limit == 0 ? FAIRLOCK_INVALID : of.status())
   {
     port_mutex_init(&guard_);
     while (status_ == FAIRLOCK_OK && open_ < Permits) {
@@ -787,7 +805,7 @@ public:
   basic_semaphore(const basic_semaphore &) = delete;
   basic_semaphore &operator=(const basic_semaphore &) = delete;
 
-  /* As that of a mutex. */
+  /* As that of a handle. */
   ~basic_semaphore()
   {
     while (close() != FAIRLOCK_OK)
@@ -802,7 +820,7 @@ public:
   int close() noexcept
   {
     while (open_ > 0) {
-      const int status = take_out(permits_[open_ - 1].shared.handle);
+      const int status = detail::take_out(permits_[open_ - 1].shared.handle);
       if (status != FAIRLOCK_OK) return status;
       open_--;
     }
@@ -817,11 +835,11 @@ public:
     if (status != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(status);
   }
 
-  /* fairlock_acquire(), for up to to_ms(wait); its status */
+  /* fairlock_acquire(), for up to wait; its status */
   template <class Rep, class Period>
-  int acquire(const std::chrono::duration<Rep, Period> &wait) noexcept
+  int acquire_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
-    return acquire_ms(to_ms(wait));
+    return acquire_ms(detail::to_ms(wait));
   }
 
   /* Acquires a permit only if there is one, and nobody waits for it. */
@@ -830,18 +848,18 @@ public:
     return acquire_ms(0) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to to_ms(wait). */
+  /* Waits in line for up to wait. */
   template <class Rep, class Period>
   bool try_acquire_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
-    return acquire_ms(to_ms(wait)) == FAIRLOCK_OK;
+    return acquire_ms(detail::to_ms(wait)) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for up to until_ms(end). */
+  /* Waits in line until end. */
   template <class Clock, class Duration>
   bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &end)
   {
-    return acquire_ms(until_ms(end)) == FAIRLOCK_OK;
+    return acquire_ms(detail::until_ms(end)) == FAIRLOCK_OK;
   }
 
   /*

@@ -1,5 +1,5 @@
 /*
- * The lock in C++: threads, each with a mutex of its own, take turns, and pass the fencing token to
+ * The lock in C++: threads, each with a handle of its own, take turns, and pass the fencing token to
  * what the lock protects, which refuses one that is not newer than the last.
  *
  *     guard PORT NAME THREADS
@@ -36,10 +36,10 @@ private:
 
 static void work(fair::client &client, const char *name, valve &protege)
 {
-  fair::mutex door(client, name);
+  fair::handle door(client, name);
   fair::hold held(door, std::chrono::seconds(20));
   if (!held) {
-    std::printf("not held: %s\n", fairlock_status_text(held.status()));
+    std::printf("not held: %s\n", fairlock_status_text(held.result()));
     return;
   }
   if (held.remaining() > std::chrono::seconds(1) && protege.write(held.token()))

@@ -38,13 +38,13 @@
 using std::chrono::milliseconds;
 
 static_assert(!std::is_copy_constructible<fair::client>::value, "");
-static_assert(!std::is_copy_constructible<fair::mutex>::value, "");
-static_assert(!std::is_move_constructible<fair::mutex>::value, "");
+static_assert(!std::is_copy_constructible<fair::handle>::value, "");
+static_assert(!std::is_move_constructible<fair::handle>::value, "");
 static_assert(!std::is_copy_constructible<fair::hold>::value, "");
 static_assert(std::is_nothrow_move_constructible<fair::hold>::value, "");
 static_assert(std::is_nothrow_move_assignable<fair::hold>::value, "");
 static_assert(!std::is_convertible<fair::hold, bool>::value, "only where a condition stands");
-static_assert(!std::is_constructible<fair::hold, fair::mutex &, int>::value, "a wait has a unit");
+static_assert(!std::is_constructible<fair::hold, fair::handle &, int>::value, "a wait has a unit");
 static_assert(!std::is_constructible<fair::client, fairlock_config, port_transport &>::value,
               "a configuration has to stay");
 
@@ -89,33 +89,33 @@ static void durations()
   using namespace std::chrono;
   typedef duration<double> seconds_of_any_kind;
   const std::uint32_t most = FAIRLOCK_DURATION_MAX_MS;
-  CHECK(fair::to_ms(milliseconds(0)) == 0);
-  CHECK(fair::to_ms(milliseconds(-1)) == 0 && fair::to_ms(hours::min()) == 0);
-  CHECK(fair::to_ms(milliseconds(7)) == 7);
-  CHECK(fair::to_ms(nanoseconds(1)) == 1 && fair::to_ms(nanoseconds(1000001)) == 2);
-  CHECK(fair::to_ms(nanoseconds(1000000)) == 1);
-  CHECK(fair::to_ms(duration<int, std::ratio<1, 60>>(1)) == 17);
-  CHECK(fair::to_ms(duration<unsigned>(3)) == 3000);
-  CHECK(fair::to_ms(hours(24)) == 86400000);
-  CHECK(fair::to_ms(milliseconds(most - 1)) == most - 1);
-  CHECK(fair::to_ms(microseconds(1000 * std::int64_t(most) - 1)) == most);
-  CHECK(fair::to_ms(milliseconds(most)) == FAIRLOCK_FOREVER);
-  CHECK(fair::to_ms(hours::max()) == FAIRLOCK_FOREVER);
-  CHECK(fair::to_ms(nanoseconds::max()) == FAIRLOCK_FOREVER);
-  CHECK(fair::to_ms(duration<std::int64_t, std::atto>::max()) == 9224);
-  CHECK(fair::to_ms(duration<std::int64_t, std::peta>::max()) == FAIRLOCK_FOREVER);
-  CHECK(fair::to_ms(duration<std::int64_t, std::peta>::min()) == 0);
+  CHECK(fair::detail::to_ms(milliseconds(0)) == 0);
+  CHECK(fair::detail::to_ms(milliseconds(-1)) == 0 && fair::detail::to_ms(hours::min()) == 0);
+  CHECK(fair::detail::to_ms(milliseconds(7)) == 7);
+  CHECK(fair::detail::to_ms(nanoseconds(1)) == 1 && fair::detail::to_ms(nanoseconds(1000001)) == 2);
+  CHECK(fair::detail::to_ms(nanoseconds(1000000)) == 1);
+  CHECK(fair::detail::to_ms(duration<int, std::ratio<1, 60>>(1)) == 17);
+  CHECK(fair::detail::to_ms(duration<unsigned>(3)) == 3000);
+  CHECK(fair::detail::to_ms(hours(24)) == 86400000);
+  CHECK(fair::detail::to_ms(milliseconds(most - 1)) == most - 1);
+  CHECK(fair::detail::to_ms(microseconds(1000 * std::int64_t(most) - 1)) == most);
+  CHECK(fair::detail::to_ms(milliseconds(most)) == FAIRLOCK_FOREVER);
+  CHECK(fair::detail::to_ms(hours::max()) == FAIRLOCK_FOREVER);
+  CHECK(fair::detail::to_ms(nanoseconds::max()) == FAIRLOCK_FOREVER);
+  CHECK(fair::detail::to_ms(duration<std::int64_t, std::atto>::max()) == 9224);
+  CHECK(fair::detail::to_ms(duration<std::int64_t, std::peta>::max()) == FAIRLOCK_FOREVER);
+  CHECK(fair::detail::to_ms(duration<std::int64_t, std::peta>::min()) == 0);
   typedef duration<std::int64_t, std::ratio<999999937, 1000000000000000>> odd;
-  CHECK(fair::to_ms(odd(1000000000000)) - 999999937 <= 1);
-  CHECK(fair::to_ms(seconds_of_any_kind(0.0101)) == 11);
-  CHECK(fair::to_ms(seconds_of_any_kind(std::numeric_limits<double>::infinity())) ==
+  CHECK(fair::detail::to_ms(odd(1000000000000)) - 999999937 <= 1);
+  CHECK(fair::detail::to_ms(seconds_of_any_kind(0.0101)) == 11);
+  CHECK(fair::detail::to_ms(seconds_of_any_kind(std::numeric_limits<double>::infinity())) ==
         FAIRLOCK_FOREVER);
-  CHECK(fair::to_ms(seconds_of_any_kind(std::numeric_limits<double>::quiet_NaN())) == 0);
+  CHECK(fair::detail::to_ms(seconds_of_any_kind(std::numeric_limits<double>::quiet_NaN())) == 0);
 }
 
 /* It waits, for as long as another holds, and is not over at once. */
 template <class Clock, class Duration>
-static void waits_until(fair::mutex &door, fair::mutex &other,
+static void waits_until(fair::handle &door, fair::handle &other,
                         std::chrono::time_point<Clock, Duration> end)
 {
   CHECK(door.try_lock());
@@ -125,9 +125,9 @@ static void waits_until(fair::mutex &door, fair::mutex &other,
 }
 
 template <class Clock, class Duration>
-static void is_over_at(fair::mutex &other, std::chrono::time_point<Clock, Duration> end)
+static void is_over_at(fair::handle &other, std::chrono::time_point<Clock, Duration> end)
 {
-  CHECK(!other.try_lock_until(end) && other.status() == FAIRLOCK_BUSY);
+  CHECK(!other.try_lock_until(end) && other.result() == FAIRLOCK_BUSY);
 }
 
 /* Times that the clock's own unit cannot count to. */
@@ -139,7 +139,7 @@ static void ends_of_time(fair::client &client)
   typedef time_point<system_clock, duration<int, std::ratio<86400>>> in_days;
   typedef time_point<steady_clock, duration<double>> in_any_seconds;
   const duration<double> infinity(std::numeric_limits<double>::infinity());
-  fair::mutex door(client, "door", milliseconds(300)), other(client, "door", seconds(30));
+  fair::handle door(client, "door", milliseconds(300)), other(client, "door", seconds(30));
   waits_until(door, other, in_hours::max());
   waits_until(door, other, in_seconds::max());
   waits_until(door, other, in_seconds(hours(24 * 365 * 400))); /* of the year 2369 */
@@ -147,15 +147,15 @@ static void ends_of_time(fair::client &client)
   waits_until(door, other, in_any_seconds(infinity));
   waits_until(door, other, steady_clock::time_point::max());
   waits_until(door, other, system_clock::now() + hours(24 * 13));
-  fair::mutex long_held(client, "door", seconds(30));
+  fair::handle long_held(client, "door", seconds(30));
   CHECK(long_held.try_lock());
   is_over_at(other, in_hours::min());
   is_over_at(other, in_seconds::min());
   is_over_at(other, in_days::min());
   is_over_at(other, in_any_seconds(-infinity));
   is_over_at(other, steady_clock::time_point::min());
-  CHECK(!other.try_lock_for(hours::min()) && other.status() == FAIRLOCK_BUSY);
-  CHECK(!other.try_lock_for(nanoseconds(1)) && other.status() == FAIRLOCK_TIMEOUT);
+  CHECK(!other.try_lock_for(hours::min()) && other.result() == FAIRLOCK_BUSY);
+  CHECK(!other.try_lock_for(nanoseconds(1)) && other.result() == FAIRLOCK_TIMEOUT);
   long_held.unlock();
   CHECK(door.try_lock());
   CHECK(other.try_lock_for(hours::max()));
@@ -165,31 +165,31 @@ static void ends_of_time(fair::client &client)
 /* The standard's own ways to lock. */
 static void standard_locks(fair::client &client)
 {
-  fair::mutex door(client, "door"), gate(client, "gate");
+  fair::handle door(client, "door"), gate(client, "gate");
   {
-    std::lock_guard<fair::mutex> guard(door);
-    CHECK(door.status() == FAIRLOCK_OK && door.token() > 0 && door.remaining() > milliseconds(0));
-    std::lock_guard<fair::mutex> again(door);
+    std::lock_guard<fair::handle> guard(door);
+    CHECK(door.result() == FAIRLOCK_OK && door.token() > 0 && door.remaining() > milliseconds(0));
+    std::lock_guard<fair::handle> again(door);
     CHECK(fairlock_hold_count(door.native_handle()) == 2);
   }
-  CHECK(door.status() == FAIRLOCK_OK && door.token() == 0 && door.remaining() == milliseconds(0));
+  CHECK(door.result() == FAIRLOCK_OK && door.token() == 0 && door.remaining() == milliseconds(0));
 
-  fair::mutex other(client, "door");
-  std::unique_lock<fair::mutex> unique(door);
+  fair::handle other(client, "door");
+  std::unique_lock<fair::handle> unique(door);
   CHECK(unique.owns_lock());
-  CHECK(!other.try_lock() && other.status() == FAIRLOCK_BUSY);
+  CHECK(!other.try_lock() && other.result() == FAIRLOCK_BUSY && other.status() == FAIRLOCK_OK);
   const auto began = std::chrono::steady_clock::now();
-  std::unique_lock<fair::mutex> late(other, std::chrono::microseconds(50001));
-  CHECK(!late.owns_lock() && other.status() == FAIRLOCK_TIMEOUT);
+  std::unique_lock<fair::handle> late(other, std::chrono::microseconds(50001));
+  CHECK(!late.owns_lock() && other.result() == FAIRLOCK_TIMEOUT);
   CHECK(!other.try_lock_until(std::chrono::steady_clock::now() + milliseconds(50)));
   CHECK(std::chrono::steady_clock::now() - began >= milliseconds(100));
-  CHECK(!other.try_lock_until(began) && other.status() == FAIRLOCK_BUSY); /* it is over */
+  CHECK(!other.try_lock_until(began) && other.result() == FAIRLOCK_BUSY); /* it is over */
   unique.unlock();
   CHECK(other.try_lock_until(std::chrono::system_clock::now() + std::chrono::minutes(1)));
   CHECK(!door.try_lock());
   other.unlock();
   other.unlock();
-  CHECK(other.status() == FAIRLOCK_NOT_HELD);
+  CHECK(other.result() == FAIRLOCK_NOT_HELD);
 
   std::lock(door, gate);
   CHECK(door.token() > 0 && gate.token() > 0);
@@ -206,19 +206,19 @@ static void standard_locks(fair::client &client)
 
 static void holds(fair::client &client)
 {
-  fair::mutex door(client, "door", std::chrono::seconds(5));
-  fair::mutex other(*client.native_handle(), "door");
+  fair::handle door(client, "door", std::chrono::seconds(5));
+  fair::handle other(*client.native_handle(), "door");
   fair::hold none;
-  CHECK(!none && none.status() == FAIRLOCK_NOT_HELD && none.token() == 0);
+  CHECK(!none && none.result() == FAIRLOCK_NOT_HELD && none.token() == 0);
   CHECK(none.release() == FAIRLOCK_NOT_HELD && none.remaining() == milliseconds(0));
   std::uint64_t token;
   {
     fair::hold held(door);
-    CHECK(held && held.status() == FAIRLOCK_OK && held.token() > 0);
+    CHECK(held && held.result() == FAIRLOCK_OK && held.token() > 0);
     CHECK(held.remaining() > milliseconds(0) && held.remaining() <= std::chrono::seconds(5));
     token = held.token();
     fair::hold refused(other, milliseconds(0));
-    CHECK(!refused && refused.status() == FAIRLOCK_BUSY && refused.token() == 0);
+    CHECK(!refused && refused.result() == FAIRLOCK_BUSY && refused.token() == 0);
     none = std::move(held);
     CHECK(none && none.token() == token && !held && held.token() == 0);
   }
@@ -227,7 +227,7 @@ static void holds(fair::client &client)
   none = std::move(self);
   CHECK(none.token() == token);
   fair::hold moved(std::move(none));
-  CHECK(moved && moved.release() == FAIRLOCK_OK && !moved && moved.status() == FAIRLOCK_OK);
+  CHECK(moved && moved.release() == FAIRLOCK_OK && !moved && moved.result() == FAIRLOCK_OK);
   CHECK(moved.token() == 0);
   moved = fair::hold(other, std::chrono::seconds(5));
   CHECK(moved.token() > token);
@@ -235,17 +235,18 @@ static void holds(fair::client &client)
   CHECK(other.token() == 0);
 
   fair::hold lost(door);
-  CHECK(fairlock_force_release(client.native_handle(), "door", 4, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_OK);
-  CHECK(lost && lost.release() == FAIRLOCK_LOST && lost.status() == FAIRLOCK_LOST);
+  CHECK(fairlock_force_release(client.native_handle(), "door", 4, FAIRLOCK_ANY_TOKEN) ==
+        FAIRLOCK_OK);
+  CHECK(lost && lost.release() == FAIRLOCK_LOST && lost.result() == FAIRLOCK_LOST);
 }
 
-/* A hold goes to another thread with the object; what a mutex holds has to be adopted. */
+/* A hold goes to another thread with the object; what a handle holds has to be adopted. */
 static void threads(fair::client &client)
 {
-  fair::mutex door(client, "door"), other(client, "door");
+  fair::handle door(client, "door"), other(client, "door");
   fair::hold held(door);
   std::thread([&held] { fair::hold mine(std::move(held)); }).join();
-  CHECK(door.status() == FAIRLOCK_OK && other.try_lock());
+  CHECK(door.result() == FAIRLOCK_OK && other.try_lock());
   int wrong = 0, right = 1;
   std::thread([&] {
     wrong = other.release();
@@ -265,12 +266,12 @@ static void threads(fair::client &client)
 /* What is destroyed while it holds, waits or has begun something leaves nothing. */
 static void destroyed(fair::client &client)
 {
-  fair::mutex door(client, "door");
+  fair::handle door(client, "door");
   {
-    fair::mutex short_lived(client, "door");
+    fair::handle short_lived(client, "door");
     CHECK(short_lived.try_lock() && short_lived.try_lock());
     std::thread([&client] {
-      fair::mutex waits(client, "door");
+      fair::handle waits(client, "door");
       CHECK(fairlock_start_acquire(waits.native_handle(), FAIRLOCK_FOREVER, FAIRLOCK_RENEW) ==
             FAIRLOCK_PENDING);
     }).join();
@@ -279,6 +280,7 @@ static void destroyed(fair::client &client)
   }
   CHECK(door.try_lock());
   CHECK(door.close() == FAIRLOCK_OK && door.close() == FAIRLOCK_OK);
+  CHECK(door.status() == FAIRLOCK_INVALID);
   CHECK(door.acquire() == FAIRLOCK_INVALID && door.release() == FAIRLOCK_NOT_HELD);
   CHECK(door.token() == 0 && door.remaining() == milliseconds(0));
   CHECK(door.cancel() == FAIRLOCK_NOT_HELD && door.adopt() == FAIRLOCK_NOT_HELD);
@@ -324,12 +326,12 @@ static void shared_by_threads(fair::client &client)
 static void shared_mutexes(fair::client &client)
 {
   fair::shared_mutex valve(client, "valve"), other(client, "valve");
-  fair::mutex door(client, "valve");
+  fair::handle door(client, "valve");
   CHECK(valve.status() == FAIRLOCK_OK);
   CHECK(valve.release() == FAIRLOCK_NOT_HELD && valve.release_shared() == FAIRLOCK_NOT_HELD);
   CHECK(valve.downgrade() == FAIRLOCK_NOT_HELD && valve.cancel() == FAIRLOCK_NOT_HELD);
   CHECK(valve.try_lock_shared() && other.try_lock_shared());
-  CHECK(!door.try_lock() && door.status() == FAIRLOCK_BUSY);
+  CHECK(!door.try_lock() && door.result() == FAIRLOCK_BUSY);
   CHECK(valve.acquire() == FAIRLOCK_IN_PROGRESS && valve.release() == FAIRLOCK_NOT_HELD);
   CHECK(valve.downgrade() == FAIRLOCK_NOT_HELD);
   CHECK(valve.acquire_shared() == FAIRLOCK_OK); /* once more */
@@ -344,7 +346,7 @@ static void shared_mutexes(fair::client &client)
   CHECK(valve.acquire_shared() == FAIRLOCK_IN_PROGRESS);
   CHECK(!other.try_lock_shared() && !other.try_lock_shared_for(milliseconds(1)) &&
         !other.try_lock_shared_until(std::chrono::steady_clock::now() + milliseconds(1)));
-  CHECK(valve.acquire(milliseconds(0)) == FAIRLOCK_OK);
+  CHECK(valve.acquire_for(milliseconds(0)) == FAIRLOCK_OK);
   CHECK(valve.downgrade() == FAIRLOCK_INVALID && valve.release() == FAIRLOCK_OK);
   const std::uint64_t token = valve.token();
   CHECK(valve.downgrade() == FAIRLOCK_OK && valve.token() > token);
@@ -361,10 +363,12 @@ static void shared_mutexes(fair::client &client)
   valve.unlock_shared();
 #endif
   CHECK(valve.try_lock());
-  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_OK);
+  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, FAIRLOCK_ANY_TOKEN) ==
+        FAIRLOCK_OK);
   CHECK(valve.downgrade() == FAIRLOCK_LOST && valve.token() == 0);
   CHECK(valve.try_lock_shared());
-  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_OK);
+  CHECK(fairlock_force_release(client.native_handle(), "valve", 5, FAIRLOCK_ANY_TOKEN) ==
+        FAIRLOCK_OK);
   CHECK(valve.release_shared() == FAIRLOCK_LOST && valve.release_shared() == FAIRLOCK_NOT_HELD);
   CHECK(door.try_lock());
 }
@@ -372,7 +376,7 @@ static void shared_mutexes(fair::client &client)
 /* Too many threads, a wait that is given up, and the end. */
 static void shared_mutexes_end(fair::client &client)
 {
-  fair::mutex door(client, "valve");
+  fair::handle door(client, "valve");
   fair::basic_shared_mutex<1> narrow(client, "valve");
   CHECK(narrow.try_lock_shared());
   std::thread([&narrow] {
@@ -404,26 +408,27 @@ static void semaphores(fair::client &client)
   CHECK(slots.remaining() > milliseconds(0) && slots.remaining() <= std::chrono::seconds(30));
   CHECK(!other.try_acquire_for(milliseconds(1)) &&
         !other.try_acquire_until(std::chrono::steady_clock::now() + milliseconds(1)));
-  CHECK(other.acquire(milliseconds(1)) == FAIRLOCK_TIMEOUT);
+  CHECK(other.acquire_for(milliseconds(1)) == FAIRLOCK_TIMEOUT);
   std::thread([&slots] {
     CHECK(slots.remaining() == milliseconds(0));
     CHECK(slots.release() == FAIRLOCK_OK); /* of another thread */
   }).join();
   CHECK(other.try_acquire_for(std::chrono::seconds(5)) && !slots.try_acquire());
-  CHECK(!other.try_acquire() && other.acquire(milliseconds(1)) == FAIRLOCK_IN_PROGRESS);
+  CHECK(!other.try_acquire() && other.acquire_for(milliseconds(1)) == FAIRLOCK_IN_PROGRESS);
   std::thread waiter(
-      [&slots] { CHECK(slots.acquire(std::chrono::hours(1)) == FAIRLOCK_CANCELLED); });
+      [&slots] { CHECK(slots.acquire_for(std::chrono::hours(1)) == FAIRLOCK_CANCELLED); });
   while (slots.cancel() != FAIRLOCK_OK)
     (void)fairlock_poll(client.native_handle(), 10);
   waiter.join();
   CHECK(other.release() == FAIRLOCK_OK && slots.try_acquire());
   CHECK(slots.release(3) == FAIRLOCK_NOT_HELD); /* it had two */
   CHECK(other.try_acquire() && slots.try_acquire());
-  CHECK(fairlock_force_release(client.native_handle(), "slots", 5, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_OK);
+  CHECK(fairlock_force_release(client.native_handle(), "slots", 5, FAIRLOCK_ANY_TOKEN) ==
+        FAIRLOCK_OK);
   CHECK(slots.release() == FAIRLOCK_LOST && other.release() == FAIRLOCK_LOST);
 
   fair::semaphore many(client, "slots", 5);
-  CHECK(slots.try_acquire() && many.acquire(milliseconds(0)) == FAIRLOCK_WRONG_LIMIT);
+  CHECK(slots.try_acquire() && many.acquire_for(milliseconds(0)) == FAIRLOCK_WRONG_LIMIT);
   CHECK(slots.close() == FAIRLOCK_OK && slots.close() == FAIRLOCK_OK);
   CHECK(!slots.try_acquire() && slots.release() == FAIRLOCK_NOT_HELD);
   CHECK(slots.remaining() == milliseconds(0) && slots.status() == FAIRLOCK_INVALID);
@@ -442,7 +447,7 @@ static void semaphore_of_threads(fair::client &client)
   CHECK(slots.release(2) == FAIRLOCK_OK && slots.release() == FAIRLOCK_NOT_HELD);
 }
 
-/* Without share(), and with what no lock can have. */
+/* Without use_sharing(), and with what no lock can have. */
 static void shared_refusals(fair::client &client, port_transport &transport)
 {
   const fairlock_config config = configure();
@@ -484,20 +489,20 @@ static void refusals(fair::client &client, port_transport &transport)
   config.send_size = 1;
   fair::client broken(config, transport);
   CHECK(broken.status() == FAIRLOCK_TOO_LONG);
-  fair::mutex nothing(broken, "door");
+  fair::handle nothing(broken, "door");
   CHECK(nothing.status() == FAIRLOCK_TOO_LONG && !nothing.try_lock());
-  CHECK(nothing.status() == FAIRLOCK_TOO_LONG);
+  CHECK(nothing.result() == FAIRLOCK_TOO_LONG);
 
-  fair::mutex nameless(client, "");
+  fair::handle nameless(client, "");
   CHECK(nameless.status() == FAIRLOCK_INVALID);
-  fair::mutex too_short(client, "door", milliseconds(1));
+  fair::handle too_short(client, "door", milliseconds(1));
   CHECK(too_short.status() == FAIRLOCK_OK && !too_short.try_lock());
-  CHECK(too_short.status() == FAIRLOCK_INVALID);
+  CHECK(too_short.status() == FAIRLOCK_OK && too_short.result() == FAIRLOCK_INVALID);
 #ifdef __cpp_exceptions
   CHECK(std::strcmp(fair::category().name(), "fairlock") == 0);
   int caught = 0;
   try {
-    std::lock_guard<fair::mutex> guard(nameless);
+    std::lock_guard<fair::handle> guard(nameless);
   } catch (const std::system_error &error) {
     caught = error.code().value();
     CHECK(error.code().category() == fair::category());
@@ -533,7 +538,7 @@ static void unreachable(port_transport transport)
   fair::client client(config, transport);
   std::chrono::steady_clock::time_point began;
   {
-    fair::mutex door(client, "unreachable", lease);
+    fair::handle door(client, "unreachable", lease);
     CHECK(door.try_lock());
     transport.connect = refuse;
     transport.recv = end_of_stream;
@@ -552,7 +557,7 @@ int main(int argc, char **argv)
   port_posix_tcp(&socket, "127.0.0.1", argv[1]);
   fair::client client(config, socket.transport);
   CHECK(client.status() == FAIRLOCK_OK);
-  client.share();
+  client.use_sharing();
   standard_locks(client);
   ends_of_time(client);
   holds(client);

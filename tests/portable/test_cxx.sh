@@ -60,7 +60,7 @@ int main()
   port_posix socket;
   port_posix_tcp(&socket, "127.0.0.1", "1");
   fair::client client(config, socket.transport);
-  fair::mutex nameless(client, "");
+  fair::handle nameless(client, "");
   nameless.lock();
   return 0;
 }
