@@ -674,10 +674,10 @@ struct fairlock_report {
   bool shares;    /* it shares the lock, or waits to */
   uint32_t place; /* 0: a holder (or nobody holds), 1: first in line, and so on */
 
-  uint32_t waiters;   /* how many wait */
-  uint32_t holders;   /* how many hold; 0: the lock is free */
-  uint32_t holder;    /* which of them this is, from 0: the one whose lease ends last comes first */
-  uint32_t limit;     /* how many may share, as was named last; 0: any number, or exclusive */
+  uint32_t waiter_count; /* how many wait */
+  uint32_t holder_count; /* how many hold; 0: the lock is free */
+  uint32_t holder_index; /* which of them this is, from 0: the one whose lease ends last is first */
+  uint32_t limit;        /* how many may share, as was named last; 0: any number, or exclusive */
   int64_t ttl_ms;     /* how much of the lease is left; -1: it does not end; -2: the lock is free */
   int64_t hold_count; /* 0: the lock is free */
   uint64_t token;     /* the fencing token; 0: free, or none, or it cannot be read */

@@ -59,10 +59,10 @@ static void take_holder(const struct fairlock_engine *engine, struct fairlock_re
   report->shares = limit > 0;
   report->limit = limit > 0 ? (uint32_t)(limit - 1) : 0;
   take_kind(report, (uint64_t)values[KIND]);
-  report->waiters = waiters_of(engine);
-  report->holder = (engine->element - 1) / HOLDER_SIZE;
+  report->waiter_count = waiters_of(engine);
+  report->holder_index = (engine->element - 1) / HOLDER_SIZE;
   judge(report);
-  if (report->id_size > 0) report->holders = holders_of(engine);
+  if (report->id_size > 0) report->holder_count = holders_of(engine);
   else report->id = NULL;
 }
 

@@ -543,7 +543,7 @@ static void search_holder(const struct fairlock_report *report, void *context)
 {
   struct search *search = context;
   if (report->place != 0) return;
-  if (report->holder == 0) search->found = false; /* it begins again after a break */
+  if (report->holder_index == 0) search->found = false; /* it begins again after a break */
   search->found |= report->id != NULL && report->id_size > 0 &&
                    is_listed(search->holders, report->id, report->id_size);
 }

@@ -79,7 +79,7 @@ static void add_report(const struct fairlock_report *report, void *context)
 {
   struct inspection *inspection = context;
   bool holds = report->place == 0;
-  if (holds && report->holder == 0) inspection_clear(inspection);
+  if (holds && report->holder_index == 0) inspection_clear(inspection);
   bool done = holds ? take_holder(inspection, report) : take_waiter(inspection, report);
   if (!done) inspection->out_of_memory = true;
 }

@@ -288,7 +288,7 @@ static void add_holder(const struct fairlock_report *report)
 
 void screen_report(const struct fairlock_report *report)
 {
-  if (report->place == 0 && report->holder == 0) {
+  if (report->place == 0 && report->holder_index == 0) {
     screen.waiter_count = 0;
     screen.holders[0] = 0;
     screen.ttl_ms = report->ttl_ms;

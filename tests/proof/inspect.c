@@ -26,11 +26,11 @@ static void on_report(const struct fairlock_report *report, void *context)
   reported = true;
   CHECK(report->id == NULL || __CPROVER_r_ok(report->id, report->id_size));
   CHECK(E_event->cut ? report->id_size <= 1 : report->id_size <= E_event->size);
-  CHECK(report->place > 0 || report->holder < holders_of(&E));
-  CHECK(report->place > 0 || (report->waiters == waiters_of(&E) && report->id_size == 0) ||
-        report->holders == holders_of(&E));
-  CHECK(report->place == 0 || report->holders == 0);
-  REACHED(report->place == 0 && report->holder > 0);
+  CHECK(report->place > 0 || report->holder_index < holders_of(&E));
+  CHECK(report->place > 0 || (report->waiter_count == waiters_of(&E) && report->id_size == 0) ||
+        report->holder_count == holders_of(&E));
+  CHECK(report->place == 0 || report->holder_count == 0);
+  REACHED(report->place == 0 && report->holder_index > 0);
   REACHED(report->place > 1 && holders_of(&E) > 1);
   REACHED(report->place == 0 && report->id == NULL);
 }

@@ -209,7 +209,7 @@ void picture_report(const struct fairlock_report *report, void *context)
     picture->ttl_ms = report->ttl_ms;
     picture->hold_count = report->hold_count;
     picture->token = report->token;
-    picture->waiters = report->waiters;
+    picture->waiters = report->waiter_count;
     return;
   }
   if (report->place <= 8) copy_id(picture->waiter[report->place - 1], report);

@@ -388,7 +388,7 @@ static int reported;
 static void note_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
-  if (report->place == 0 && report->holder == 0) reported = 0;
+  if (report->place == 0 && report->holder_index == 0) reported = 0;
   if (reported < 16) reports[reported++] = *report;
 }
 
@@ -403,7 +403,7 @@ static void test_inspect_and_break(void)
   begin_with(3);
   look();
   CHECK_EQUAL(reported, 1);
-  CHECK(reports[0].id == NULL && reports[0].holders == 0 && !reports[0].shares);
+  CHECK(reports[0].id == NULL && reports[0].holder_count == 0 && !reports[0].shares);
   CHECK_EQUAL(fairlock_try_acquire(sharer(0), 20000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(sharer(1), 60000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(sharer(2), 40000), FAIRLOCK_OK);
@@ -413,9 +413,9 @@ static void test_inspect_and_break(void)
   CHECK_EQUAL(reported, 5);
   static const int order[] = {1, 2, 0};
   for (uint32_t i = 0; i < 3; i++) {
-    CHECK_EQUAL(reports[i].holders, 3);
-    CHECK_EQUAL(reports[i].holder, i);
-    CHECK_EQUAL(reports[i].waiters, 2);
+    CHECK_EQUAL(reports[i].holder_count, 3);
+    CHECK_EQUAL(reports[i].holder_index, i);
+    CHECK_EQUAL(reports[i].waiter_count, 2);
     CHECK(reports[i].shares && reports[i].ours && reports[i].alive);
     CHECK_EQUAL(reports[i].limit, 3);
     CHECK_EQUAL(reports[i].hold_count, 1);

@@ -535,7 +535,7 @@ static bool time_out(void)
 static void on_report(const struct fairlock_report *report, void *context)
 {
   int *waiters = context;
-  if (report->place == 0) *waiters = (int)report->waiters;
+  if (report->place == 0) *waiters = (int)report->waiter_count;
 }
 
 static bool inspect(void)

@@ -34,8 +34,8 @@ void test_inspect(void)
   CHECK_EQUAL(reports[0].ttl_ms, 1500);
   CHECK_EQUAL(reports[0].token, 42);
   CHECK_EQUAL(reports[0].hold_count, 2);
-  CHECK_EQUAL(reports[0].waiters, 2);
-  CHECK_EQUAL(reports[0].holders, 1);
+  CHECK_EQUAL(reports[0].waiter_count, 2);
+  CHECK_EQUAL(reports[0].holder_count, 1);
   CHECK(!reports[0].shares && !reports[1].shares && !reports[2].shares);
   CHECK(reports[0].ours && strcmp(ids[0], "h:1") == 0);
   CHECK_EQUAL(reports[1].place, 1);
@@ -106,9 +106,9 @@ void test_inspect_sharers(void)
   CHECK_EQUAL(reported, 5);
   for (unsigned i = 0; i < 3; i++) {
     CHECK_EQUAL(reports[i].place, 0);
-    CHECK_EQUAL(reports[i].holder, i);
-    CHECK_EQUAL(reports[i].holders, 3);
-    CHECK_EQUAL(reports[i].waiters, 2);
+    CHECK_EQUAL(reports[i].holder_index, i);
+    CHECK_EQUAL(reports[i].holder_count, 3);
+    CHECK_EQUAL(reports[i].waiter_count, 2);
     CHECK_EQUAL(reports[i].limit, 4);
     CHECK(reports[i].shares && reports[i].ours);
     CHECK_EQUAL(reports[i].hold_count, 2 - i);
