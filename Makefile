@@ -260,7 +260,7 @@ test-all: test ## all suites: `make test`, then boards, mutants, tests of tests,
 .PHONY: test-rest
 test-rest: ## what `make test-all` runs after `make test`
 	@echo "building the other suites"
-	@$(MAKE) --no-print-directory -s $(PARALLEL) $(ONLY_ALL)
+	@$(MAKE) --no-print-directory -s $(PARALLEL) $(ONLY_ALL) $(CHAOS)
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED_ALL)
 
 .PHONY: test-release
