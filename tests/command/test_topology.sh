@@ -610,7 +610,7 @@ test_list_without_a_master() {
     done
   done
   expect 75 "$fairlock" list --metrics --url redis+cluster://127.0.0.1:$first
-  printed "fairlock_list_success{server=\"redis+cluster://127.0.0.1:$first\"} 0"
+  printed "fairlock_list_success{url=\"redis+cluster://127.0.0.1:$first\"} 0"
   printed 'state="held"} 0'
   # the others have noticed, and serve no key
   for node in $first $third; do redis-cli -p $node config set cluster-node-timeout 1000 >"$dir/out"; done
