@@ -329,6 +329,8 @@ int fairlock_adopt(struct fairlock *handle);
 /*
  * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before each
  * step that must not be done twice, and still pass the token on: a task may be paused after asking.
+ * A lock that was handed over has what is left of waiter_ms until the server confirms it, one round
+ * trip later, and then its lease.
  */
 uint32_t fairlock_remaining_ms(struct fairlock *handle);
 
