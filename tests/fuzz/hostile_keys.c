@@ -465,7 +465,7 @@ static bool check_answer(const struct request *request, const struct audit *befo
     if (answer == 1 && shares) return check_shares(request, value, before, after);
     if (answer == 1) return check_acquired(request, value, before, after);
     if (answer == 0) return check_waiting(request, before, after);
-    if (shares && answer == 2) return CHECK(value >= 0 && value <= 9999 && value != LIMIT);
+    if (shares && answer == 2) return CHECK(value >= 0 && value <= 999999999 && value != LIMIT);
     return CHECK(answer == -1 || answer == -2);
   }
   bool good = CHECK(answer == 1 || answer == 0);

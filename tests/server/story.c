@@ -198,7 +198,7 @@ static void leave_and_force(void)
   EXPECT(finish_both(&tool), FAIRLOCK_OK);
   EXPECT(strcmp(picture.holder, other_id), 0);
   flush();
-  hold.token = cast == BESIDE ? fairlock_token(other) : 0;
+  hold.token = cast == BESIDE ? fairlock_token(other) : FAIRLOCK_ANY_TOKEN;
   EXPECT(fairlock_start_force_release(&tool, &hold), FAIRLOCK_PENDING);
   int status = finish_both(&tool);
   /* the second time it is free */
