@@ -88,7 +88,7 @@ static void test_good(void)
 {
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
     const char *wrong = read_copy(good[i].url, false);
-    if (!CHECK(wrong == NULL)) printf("# %s: %s\n", good[i].url, wrong);
+    if (!CHECK(wrong == NULL)) printf("# %s: %s\n", good[i].url, wrong != NULL ? wrong : "");
     if (wrong != NULL) continue;
     CHECK(!server.tls && server.transport == &server.socket.transport);
     check_server(&good[i], "");
