@@ -303,16 +303,14 @@ static int64_t wait_ms(const struct list *list, const struct inspection *inspect
   return waited_for ? -1 : 0;
 }
 
-static void note_ages(struct entry *entry, const struct inspection *inspection, int64_t now)
+static int64_t longest_ms(const struct inspection *inspection, int64_t now)
 {
-  bool held = inspection->holder_count > 0;
-  entry->read_ms = now;
-  entry->age_ms = held ? holder_age_ms(inspection->holders, now) : -1;
-  entry->longest_ms = entry->age_ms;
-  for (size_t i = 1; i < inspection->holder_count; i++) {
+  int64_t longest = -1;
+  for (size_t i = 0; i < inspection->holder_count; i++) {
     int64_t age = holder_age_ms(&inspection->holders[i], now);
-    if (age > entry->longest_ms) entry->longest_ms = age;
+    if (age > longest) longest = age;
   }
+  return longest;
 }
 
 /* Adds the lock to those that are printed at the end. Of its waiters it keeps only the number. */
@@ -331,7 +329,8 @@ static void add_entry(struct list *list, const char *name, size_t size,
   entry->size = size;
   entry->server = copied(server, strlen(server));
   entry->waiters = inspection->waiter_count;
-  note_ages(entry, inspection, now_ms(list));
+  entry->read_ms = now_ms(list);
+  entry->longest_ms = longest_ms(inspection, entry->read_ms);
   entry->wait_ms = wait_ms(list, inspection);
   inspection_forget_waiters(inspection);
   entry->inspection = *inspection;

@@ -17,8 +17,7 @@ struct entry {
   struct inspection inspection; /* without waiters */
   size_t waiters;
   int64_t read_ms;    /* when it was read, by the server's clock */
-  int64_t age_ms;     /* of the hold that ends last; -1: unknown */
-  int64_t longest_ms; /* of that which has lasted longest; -1: unknown */
+  int64_t longest_ms; /* how long the oldest of the holds has lasted; -1: unknown */
   int64_t wait_ms;    /* the longest that the first waiter may have waited; -1: unknown */
 };
 
