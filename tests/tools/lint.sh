@@ -75,65 +75,42 @@ for compiler in gcc clang; do
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $(warnings_of $compiler) $includes -Ibuild/include -Itests -Itests/server -Iboards/fairlock -Iboards/examples/modem -Iport/conformance -Iport/sockets \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -fsyntax-only
 done
-# Zephyr is a stand-in.
-zephyr=$(sh tests/tools/sources.sh 'port/zephyr/*.c' 'boards/cmake/zephyr/*.c' 'tests/portable/zephyr/*.c')
-mkdir -p build/lint
-sh tests/portable/kconfig.sh boards/cmake/zephyr/Kconfig >build/lint/autoconf.h
-zephyr_flags="-Itests/portable/zephyr -Iport/zephyr -Iport -Iresp -Ilock -Itests -Iboards/cmake/zephyr -include build/lint/autoconf.h \
-  -DCONFIG_ARCH_POSIX -DCONFIG_DNS_RESOLVER -DCONFIG_FAIRLOCK_LOG_LEVEL=3 -D_DEFAULT_SOURCE"
-for compiler in gcc clang; do
-  # shellcheck disable=SC2046,SC2086
-  check "$compiler, Zephyr" each "$zephyr" $compiler -std=c11 $(warnings_of $compiler) $zephyr_flags -fsyntax-only
-done
-# shellcheck disable=SC2086
-check "gcc -fanalyzer, Zephyr" each "port/zephyr/threads.c port/zephyr/sockets.c" gcc -std=c11 $warnings $zephyr_flags \
-  -O2 -fanalyzer -c -o /dev/null
-# shellcheck disable=SC2086
-check "clang-tidy, Zephyr" tidy "$zephyr" -std=c11 $zephyr_flags
-# So are FreeRTOS and FreeRTOS-Plus-TCP.
-plus_tcp=$(sh tests/tools/sources.sh 'port/freertos_plus_tcp/*.c' 'tests/portable/plus_tcp/*.c')
-plus_tcp_flags="-Itests/portable/plus_tcp -Iport/freertos_plus_tcp -Iport/freertos -Iport -Itests -D_DEFAULT_SOURCE"
-for compiler in gcc clang; do
-  # shellcheck disable=SC2046,SC2086
-  check "$compiler, FreeRTOS-Plus-TCP" each "$plus_tcp" $compiler -std=c11 $(warnings_of $compiler) $plus_tcp_flags -fsyntax-only
-done
-# shellcheck disable=SC2086
-check "gcc -fanalyzer, FreeRTOS-Plus-TCP" each "$(echo port/freertos_plus_tcp/*.c)" gcc -std=c11 $warnings $plus_tcp_flags \
-  -O2 -fanalyzer -c -o /dev/null
-# shellcheck disable=SC2086
-check "clang-tidy, FreeRTOS-Plus-TCP" tidy "$plus_tcp" -std=c11 $plus_tcp_flags
-# And NetX Duo.
-netx=$(sh tests/tools/sources.sh 'port/netx/*.c' 'tests/portable/netx/*.c')
-netx_flags="-Itests/portable/netx -Iport/netx -Iport -Iresp -Ilock -Itests -D_DEFAULT_SOURCE"
-for compiler in gcc clang; do
-  # shellcheck disable=SC2046,SC2086
-  check "$compiler, NetX Duo" each "$netx" $compiler -std=c11 $(warnings_of $compiler) $netx_flags -fsyntax-only
-done
-# shellcheck disable=SC2086
-check "gcc -fanalyzer, NetX Duo" each "$(echo port/netx/*.c)" gcc -std=c11 $warnings $netx_flags -O2 -fanalyzer -c -o /dev/null
-# shellcheck disable=SC2086
-check "clang-tidy, NetX Duo" tidy "$netx" -std=c11 $netx_flags
-# And RIOT, with lwIP's own headers.
-check "lwIP's sources" make -s --no-print-directory build/lwip/src
-riot=$(sh tests/tools/sources.sh 'port/riot/*.c' 'boards/riot/example/*.c' 'tests/portable/riot/*.c')
-riot_flags="-Itests/portable/riot -Iport/riot -Iport/lwip -Iport -Iresp -Ilock -isystem build/lwip/src/include -D_DEFAULT_SOURCE"
-for compiler in gcc clang; do
-  # shellcheck disable=SC2046,SC2086
-  check "$compiler, RIOT" each "$riot" $compiler -std=c11 $(warnings_of $compiler) $riot_flags -fsyntax-only
-done
-# shellcheck disable=SC2086
-check "clang-tidy, RIOT" tidy "$riot" -std=c11 $riot_flags
-# What is for NuttX, as a program of the host's.
-nuttx=$(sh tests/tools/sources.sh 'boards/nuttx/*.c')
+# stand_in SYSTEM FILES ANALYSED FLAG...: what is compiled for a system, against headers that stand in for
+# its own. ANALYSED: which of the files gcc's analyser looks at; '': none.
+stand_in() {
+  system=$1
+  sources=$2
+  analysed=$3
+  shift 3
+  for compiler in gcc clang; do
+    # shellcheck disable=SC2046
+    check "$compiler, $system" each "$sources" $compiler -std=c11 $(warnings_of $compiler) "$@" -fsyntax-only
+  done
+  # shellcheck disable=SC2086
+  [ -z "$analysed" ] ||
+    check "gcc -fanalyzer, $system" each "$analysed" gcc -std=c11 $warnings "$@" -O2 -fanalyzer -c -o /dev/null
+  check "clang-tidy, $system" tidy "$sources" -std=c11 "$@"
+}
+
 mkdir -p build/lint/nuttx
+sh tests/portable/kconfig.sh boards/cmake/zephyr/Kconfig >build/lint/autoconf.h
+stand_in Zephyr "$(sh tests/tools/sources.sh 'port/zephyr/*.c' 'boards/cmake/zephyr/*.c' 'tests/portable/zephyr/*.c')" \
+  "port/zephyr/threads.c port/zephyr/sockets.c" -Itests/portable/zephyr -Iport/zephyr -Iport -Iresp -Ilock -Itests \
+  -Iboards/cmake/zephyr -include build/lint/autoconf.h -DCONFIG_ARCH_POSIX -DCONFIG_DNS_RESOLVER \
+  -DCONFIG_FAIRLOCK_LOG_LEVEL=3 -D_DEFAULT_SOURCE
+stand_in FreeRTOS-Plus-TCP "$(sh tests/tools/sources.sh 'port/freertos_plus_tcp/*.c' 'tests/portable/plus_tcp/*.c')" \
+  "$(echo port/freertos_plus_tcp/*.c)" -Itests/portable/plus_tcp -Iport/freertos_plus_tcp -Iport/freertos -Iport -Itests \
+  -D_DEFAULT_SOURCE
+stand_in "NetX Duo" "$(sh tests/tools/sources.sh 'port/netx/*.c' 'tests/portable/netx/*.c')" \
+  "$(echo port/netx/*.c)" -Itests/portable/netx -Iport/netx -Iport -Iresp -Ilock -Itests -D_DEFAULT_SOURCE
+# With lwIP's own headers.
+check "lwIP's sources" make -s --no-print-directory build/lwip/src
+stand_in RIOT "$(sh tests/tools/sources.sh 'port/riot/*.c' 'boards/riot/example/*.c' 'tests/portable/riot/*.c')" '' \
+  -Itests/portable/riot -Iport/riot -Iport/lwip -Iport -Iresp -Ilock -isystem build/lwip/src/include -D_DEFAULT_SOURCE
+# As a program of the host's.
 sh tests/portable/kconfig.sh boards/nuttx/Kconfig >build/lint/nuttx/config.h
-nuttx_flags="-Ibuild/lint -Ibuild/include -Iport/conformance -Iport -Iport/posix -D_DEFAULT_SOURCE"
-for compiler in gcc clang; do
-  # shellcheck disable=SC2046,SC2086
-  check "$compiler, NuttX" each "$nuttx" $compiler -std=c11 $(warnings_of $compiler) $nuttx_flags -fsyntax-only
-done
-# shellcheck disable=SC2086
-check "clang-tidy, NuttX" tidy "$nuttx" -std=c11 $nuttx_flags
+stand_in NuttX "$(sh tests/tools/sources.sh 'boards/nuttx/*.c')" '' \
+  -Ibuild/lint -Ibuild/include -Iport/conformance -Iport -Iport/posix -D_DEFAULT_SOURCE
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
 tls="-Itests -Itests/bearssl -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"
