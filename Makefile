@@ -217,7 +217,7 @@ LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tes
 # other compilers and other systems.
 TESTS_OF_TESTS := $(FOUND_TEST) tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
   tests/fuzz/names.sh $(PAGES_TEST) $(OPERATORS_TEST) \
-  $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(DEMO_TEST) \
+  $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(SOAK_TEST) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
 LONG_WAITS := $(MODEM_LONG) $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared test_url)

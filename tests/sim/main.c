@@ -3,13 +3,17 @@
  *
  *     sim                     the suite: a fixed set of seeds
  *     sim seed SEED [STEP]    one world, with a trace from STEP on
- *     sim soak SECONDS        worlds with new seeds for that time
+ *     sim soak SECONDS [SEED] worlds from that seed on, or with new ones, for that time; every other
+ *                             one has locks that are shared
+ *     sim hours HOURS [SEED]  the same for so many client-hours: from the same seed (1) on, always
+ *                             the same worlds
  *     sim hunted SEED [STEP]  one of the worlds of the hunt
  *     sim hunt SECONDS [SEED] worlds of the hunt until a promise is broken, for that much processor
  *                             time at most; fails when none is: for mutants
  */
 #include "world.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,16 +113,42 @@ static bool suite(void)
   return good;
 }
 
-static bool soak(time_t seconds)
+static void print_soak(uint64_t first, uint64_t last, uint64_t broken)
 {
-  bool good = true;
-  time_t end = time(NULL) + seconds;
-  for (uint64_t seed = (uint64_t)time(NULL) * 1000; time(NULL) < end; seed++) {
-    good &= run(seed, UINT64_MAX, false);
-    if (time(NULL) < end) good &= run(SHARING_SEEDS + seed, UINT64_MAX, false);
-  }
-  printf("%s soak\n", good ? "ok" : "not ok");
-  return good;
+  const struct counters *c = &total.counters;
+  printf(
+      "# seeds %llu to %llu and %llu to %llu: %.0f client-hours, %llu holds, %llu of them shared, "
+      "%llu faults, %llu fail-overs, %llu worlds with a promise broken\n",
+      (unsigned long long)first, (unsigned long long)last,
+      (unsigned long long)(SHARING_SEEDS + first), (unsigned long long)(SHARING_SEEDS + last),
+      total.client_hours, (unsigned long long)c->grants, (unsigned long long)c->shares,
+      (unsigned long long)c->faults, (unsigned long long)c->moves, (unsigned long long)broken);
+}
+
+/* Until so many client-hours have passed, or, if end is not 0, it is that late. */
+static bool soak(uint64_t first, double hours, time_t end)
+{
+  uint64_t seed = first, broken = 0;
+  do {
+    broken += !run(seed, UINT64_MAX, false);
+    broken += !run(SHARING_SEEDS + seed, UINT64_MAX, false);
+    seed++;
+  } while (total.client_hours < hours && (end == 0 || time(NULL) < end));
+  print_soak(first, seed - 1, broken);
+  printf("%s soak\n", broken == 0 ? "ok" : "not ok");
+  return broken == 0;
+}
+
+static bool soak_for_seconds(uint64_t seconds, const char *seed)
+{
+  time_t now = time(NULL);
+  uint64_t first = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)now * 1000;
+  return soak(first, HUGE_VAL, now + (time_t)seconds);
+}
+
+static bool soak_for_hours(uint64_t hours, const char *seed)
+{
+  return soak(seed != NULL ? strtoull(seed, NULL, 10) : 1, (double)hours, 0);
 }
 
 /* In processor time, so that a busy machine does not matter. */
@@ -138,19 +168,22 @@ int main(int argc, char **argv)
   setvbuf(stdout, NULL, _IOLBF, 0);
   const char *what = argc > 1 ? argv[1] : "";
   uint64_t number = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  const char *more = argc > 3 ? argv[3] : NULL;
   bool good = false;
   if (argc == 1) {
     good = suite();
   } else if (strcmp(what, "seed") == 0 || strcmp(what, "hunted") == 0) {
-    good = run(number, argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX, what[0] == 'h');
+    good = run(number, more != NULL ? strtoull(more, NULL, 10) : UINT64_MAX, what[0] == 'h');
     printf("%s seed %llu\n", good ? "ok" : "not ok", (unsigned long long)number);
   } else if (strcmp(what, "soak") == 0) {
-    good = soak((time_t)number);
+    good = soak_for_seconds(number, more);
+  } else if (strcmp(what, "hours") == 0) {
+    good = soak_for_hours(number, more);
   } else if (strcmp(what, "hunt") == 0) {
-    return hunt(number, argc > 3 ? strtoull(argv[3], NULL, 10) : 1) ? 0 : 1;
+    return hunt(number, more != NULL ? strtoull(more, NULL, 10) : 1) ? 0 : 1;
   } else {
-    fprintf(stderr, "usage: sim [seed SEED [STEP] | hunted SEED [STEP] | soak SECONDS | hunt "
-                    "SECONDS [SEED]]\n");
+    fprintf(stderr, "usage: sim [seed SEED [STEP] | hunted SEED [STEP] | soak SECONDS [SEED] | "
+                    "hours HOURS [SEED] | hunt SECONDS [SEED]]\n");
     return 2;
   }
   print_total();

@@ -4,8 +4,10 @@ SIM_SOURCES := $(filter-out tests/sim/test_%,$(wildcard tests/sim/*.c))
 SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/tests/sim/releases.o
 SIM_LIBS := -llua5.1 -lm
 SIM_PARTS := $(filter-out $(BUILD)/tests/sim/main.o,$(SIM_OBJECTS)) # without a program around them
-SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_differential $(BUILD)/tests/sim/test_sweep
-$(call needs,sim soak $(addprefix $(BUILD)/tests/sim/,sim test_differential test_sweep),liblua5.1-0-dev)
+SOAK_TEST := tests/sim/test_soak.sh
+SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_differential $(BUILD)/tests/sim/test_sweep $(SOAK_TEST)
+$(call needs,sim soak $(SOAK_TEST) $(addprefix $(BUILD)/tests/sim/,sim test_differential test_sweep),liblua5.1-0-dev)
+$(SOAK_TEST): | $(BUILD)/tests/sim/sim
 $(call needs,$(BUILD)/tests/sim/test_differential,$(BUILD)/redis-server)
 
 $(BUILD)/tests/sim/%.o: CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=$(if $(SANITIZER),8,60)
@@ -48,8 +50,8 @@ sim: $(BUILD)/tests/sim/sim ## simulate the world of SEED=n; STEP=m shows what h
 	@$(BUILD)/tests/sim/sim $(if $(SEED),seed $(SEED) $(STEP))
 
 .PHONY: soak
-soak: $(BUILD)/tests/sim/sim ## simulate new worlds for TIME=seconds
-	@$(BUILD)/tests/sim/sim soak $(or $(TIME),60)
+soak: $(BUILD)/tests/sim/sim ## simulate new worlds, or those from SEED=n on, for TIME=seconds (60), or HOURS=client-hours, and check; the seeds repeat the latter
+	@$(BUILD)/tests/sim/sim $(if $(HOURS),hours $(HOURS),soak $(or $(TIME),60)) $(SEED)
 
 $(BUILD)/tests/sim/sim.a: $(SIM_OBJECTS)
 	rm -f $@ && $(AR) rcs $@ $^
