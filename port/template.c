@@ -64,6 +64,10 @@ static int template_connect(void *context, uint32_t timeout_ms)
  * poll() finds room (NuttX with few buffers), wait some ms in recv(): else client and port spin. Do
  * not take the last buffers of a pool that receives from it, too: without one, the acknowledgement
  * that would free the others cannot come in.
+ *
+ * When the stack says that the connection is broken, return PORT_WOULD_BLOCK, and from then on have
+ * recv() return what has come, without a wait, and then PORT_CLOSED. The client reads nothing after
+ * PORT_CLOSED, so the server's last words would be lost.
  */
 static int template_send(void *context, const void *data, size_t size)
 {

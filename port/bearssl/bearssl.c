@@ -248,7 +248,7 @@ static int give(struct port_bearssl *tls, const void *data, size_t size)
   int status = flush(tls);
   if (status != PORT_OK) return status;
   uint8_t *to = br_ssl_engine_sendapp_buf(engine, &room);
-  if (to == NULL) return PORT_CLOSED; /* recv() reports why */
+  if (to == NULL) return PORT_CLOSED;
   if (size > room) size = room;
   memcpy(to, data, size);
   br_ssl_engine_sendapp_ack(engine, size);
@@ -262,6 +262,8 @@ static int tls_send(void *context, const void *data, size_t size)
   struct port_bearssl *tls = context;
   port_mutex_lock(&tls->mutex);
   int status = tls->stage == UP ? give(tls, data, size) : PORT_CLOSED;
+  /* recv() reports a broken connection: the server may have said why */
+  if (tls->stage == UP && status < 0) status = PORT_WOULD_BLOCK;
   port_mutex_unlock(&tls->mutex);
   return status;
 }

@@ -16,7 +16,8 @@
 #include "lwip/pbuf.h"
 #include "lwip/tcp.h"
 
-enum state { IDLE, CONNECTING, CONNECTED, ENDED };
+/* ENDED: recv() has yet to return what came before the end. OVER: it has said that it ended. */
+enum state { IDLE, CONNECTING, CONNECTED, ENDED, OVER };
 
 static void lock(const struct port_lwip *lwip)
 {
@@ -143,8 +144,9 @@ static int lwip_connect(void *context, uint32_t timeout_ms)
   if (lwip->state == IDLE && !begin(lwip)) lwip->state = ENDED;
   while (lwip->state == CONNECTING && turn(lwip, began, timeout_ms, &turns))
     continue;
-  if (lwip->state == CONNECTED) status = PORT_OK;
-  if (lwip->state == ENDED) {
+  /* a server that is full says so, and may have closed by now: recv() returns what it has said */
+  if (lwip->state == CONNECTED || lwip->received != NULL) status = PORT_OK;
+  else if (lwip->state != CONNECTING) {
     forget(lwip);
     status = PORT_UNREACHABLE;
   }
@@ -176,6 +178,7 @@ static int lwip_send(void *context, const void *data, size_t size)
     status = taken > 0 ? taken : PORT_WOULD_BLOCK;
     tcp_output(lwip->pcb); /* lwIP's timer sends what this cannot */
   }
+  if (lwip->state == ENDED) status = PORT_WOULD_BLOCK; /* recv() says what there is to say */
   unlock(lwip);
   return status;
 }
@@ -204,6 +207,7 @@ static int lwip_recv(void *context, void *data, size_t size, uint32_t timeout_ms
     time_left = turn(lwip, began, timeout_ms, &turns);
   if (lwip->received != NULL) status = read_received(lwip, data, size);
   else if (lwip->state != CONNECTED) status = PORT_CLOSED;
+  if (status == PORT_CLOSED && lwip->state == ENDED) lwip->state = OVER;
   unlock(lwip);
   return status;
 }

@@ -76,9 +76,10 @@ _Static_assert(sizeof(atomic_uchar) == sizeof(unsigned char) && sizeof(atomic_in
 /*
  * Values of send_blocked: the last send() would have blocked, poll() has found room since, and a stack
  * that lacks memory has then taken nothing all the same, as NuttX, or has said so. Room is not waited
- * for then: the client would offer the same again and again without a pause.
+ * for then: the client would offer the same again and again without a pause. CUT: send() has failed for
+ * good, but recv() has yet to return what came before. OVER: recv() has said that it ended.
  */
-enum { TAKEN, BLOCKED, FOUND_ROOM, STARVED };
+enum { TAKEN, BLOCKED, FOUND_ROOM, STARVED, CUT, OVER };
 
 /* How long to wait until a stack that lacks memory is offered the same again. */
 #define LOOK_MS 10U
@@ -489,16 +490,18 @@ static int broken(struct port_posix *posix, int error)
 
 static int send_now(struct port_posix *posix, const void *data, size_t size)
 {
-  if (!posix->connected) return PORT_CLOSED;
+  unsigned char before = atomic_load(send_blocked(posix));
+  if (!posix->connected || before == OVER) return PORT_CLOSED;
   ssize_t sent =
       send(posix->socket, data, size < INT_MAX ? size : INT_MAX, MSG_DONTWAIT | MSG_NOSIGNAL);
   int error = sent < 0 ? errno : 0;
   unsigned char how = TAKEN;
-  if (may_retry(error)) how = atomic_load(send_blocked(posix)) < FOUND_ROOM ? BLOCKED : STARVED;
-  if (error == ENOBUFS || error == ENOMEM) how = STARVED;
+  if (may_retry(error)) how = before < FOUND_ROOM ? BLOCKED : STARVED;
+  else if (error == ENOBUFS || error == ENOMEM) how = STARVED;
+  else if (sent <= 0) how = CUT;
+  if (how == CUT) (void)broken(posix, error);
   atomic_store(send_blocked(posix), how);
-  if (sent > 0) return (int)sent;
-  return how != TAKEN ? PORT_WOULD_BLOCK : broken(posix, error);
+  return sent > 0 ? (int)sent : PORT_WOULD_BLOCK;
 }
 
 static int receive(struct port_posix *posix, void *data, size_t size, int flags)
@@ -509,7 +512,10 @@ static int receive(struct port_posix *posix, void *data, size_t size, int flags)
     return (int)received;
   }
   int error = received < 0 ? errno : ENDED;
-  return may_retry(error) ? PORT_WOULD_BLOCK : broken(posix, error);
+  bool cut = atomic_load(send_blocked(posix)) == CUT; /* then no more will come */
+  if (may_retry(error) && !cut) return PORT_WOULD_BLOCK;
+  atomic_store(send_blocked(posix), OVER);
+  return broken(posix, error);
 }
 
 /*
@@ -566,6 +572,7 @@ static int receive_within(struct port_posix *posix, void *data, size_t size, uin
 {
   if (!posix->connected) return PORT_CLOSED;
   timeout_ms = shorter(timeout_ms, PORT_WAIT_MAX_MS);
+  if (atomic_load(send_blocked(posix)) == CUT) timeout_ms = 0;
   if (timeout_ms == 0) return receive(posix, data, size, MSG_DONTWAIT);
   if (kernel_waits(posix, timeout_ms)) return receive(posix, data, size, 0);
   return poll_receive(posix, data, size, timeout_ms);

@@ -28,8 +28,10 @@
 /*
  * What the last send() lacked: nothing, room in the connection's window, or the stack's memory.
  * FOUND_ROOM: room, which poll() has found since. A stack that lacks memory may say so, too (NuttX).
+ * CUT: it has failed for good, but recv() has yet to return what came before. OVER: recv() has said
+ * that the connection has ended.
  */
-enum { LACKS_NOTHING, LACKS_ROOM, FOUND_ROOM, LACKS_MEMORY };
+enum { LACKS_NOTHING, LACKS_ROOM, FOUND_ROOM, LACKS_MEMORY, CUT, OVER };
 
 /*
  * How long to wait, in ms, for what poll() does not tell of: for the stack's memory, or when poll()
@@ -162,25 +164,24 @@ static bool may_retry(int error)
 
 /*
  * A stack with few buffers takes only what fits into them at once, or says that it lacks memory, and
- * takes none.
+ * takes none. After any other error recv() returns what has come, and then says that it has ended.
  */
 static int sockets_send(void *context, const void *data, size_t size)
 {
   struct port_sockets *sockets = context;
-  if (!sockets->connected) return PORT_CLOSED;
+  int before = atomic_load(send_lacks(sockets));
+  if (!sockets->connected || before == OVER) return PORT_CLOSED;
   if (size > INT16_MAX) size = INT16_MAX;
   ssize_t sent = send(sockets->socket, data, size, MSG_NOSIGNAL);
   while (sent < 0 && lacks_memory(errno) && size > SMALLEST) {
     size /= 2;
     sent = send(sockets->socket, data, size, MSG_NOSIGNAL);
   }
-  int lacks = LACKS_NOTHING;
-  if (sent < 0 && may_retry(errno))
-    lacks = atomic_load(send_lacks(sockets)) < FOUND_ROOM ? LACKS_ROOM : LACKS_MEMORY;
+  int lacks = sent > 0 ? LACKS_NOTHING : CUT;
+  if (sent < 0 && may_retry(errno)) lacks = before < FOUND_ROOM ? LACKS_ROOM : LACKS_MEMORY;
   if (sent < 0 && lacks_memory(errno)) lacks = LACKS_MEMORY;
   atomic_store(send_lacks(sockets), lacks);
-  if (sent > 0) return (int)sent;
-  return lacks != LACKS_NOTHING ? PORT_WOULD_BLOCK : PORT_CLOSED;
+  return sent > 0 ? (int)sent : PORT_WOULD_BLOCK;
 }
 
 /*
@@ -193,11 +194,15 @@ static int sockets_recv(void *context, void *data, size_t size, uint32_t timeout
   if (!sockets->connected) return PORT_CLOSED;
   int lacks = atomic_load(send_lacks(sockets));
   short events = lacks == LACKS_ROOM ? POLLIN | POLLOUT : POLLIN;
-  int came = wait_for(sockets, events, lacks == LACKS_MEMORY ? shorter(timeout_ms) : timeout_ms);
+  if (lacks == LACKS_MEMORY) timeout_ms = shorter(timeout_ms);
+  if (lacks == CUT) timeout_ms = 0; /* no more will come */
+  int came = wait_for(sockets, events, timeout_ms);
   if (came & POLLOUT) atomic_store(send_lacks(sockets), FOUND_ROOM);
   ssize_t got = recv(sockets->socket, data, size < INT16_MAX ? size : INT16_MAX, 0);
   if (got > 0) return (int)got;
-  return got < 0 && may_retry(errno) ? PORT_WOULD_BLOCK : PORT_CLOSED;
+  if (got < 0 && may_retry(errno) && lacks != CUT) return PORT_WOULD_BLOCK;
+  atomic_store(send_lacks(sockets), OVER);
+  return PORT_CLOSED;
 }
 
 /* An attempt that is given up has taken too long: the next address may be better. */

@@ -35,8 +35,10 @@
 /*
  * What the last send lacked: nothing, room in the connection's window, or the stack's memory.
  * FOUND_ROOM: room, which zsock_poll() has found since. A stack that lacks memory may say so, too.
+ * CUT: it has failed for good, but recv() has yet to return what came before. OVER: recv() has said
+ * that the connection has ended.
  */
-enum { LACKS_NOTHING, LACKS_ROOM, FOUND_ROOM, LACKS_MEMORY };
+enum { LACKS_NOTHING, LACKS_ROOM, FOUND_ROOM, LACKS_MEMORY, CUT, OVER };
 
 /*
  * How long to wait, in ms, for what zsock_poll() does not tell of: for the stack's memory, or when
@@ -236,20 +238,19 @@ static bool may_retry(int error)
 static int zephyr_send(void *context, const void *data, size_t size)
 {
   struct port_zephyr *zephyr = context;
-  if (!zephyr->connected) return PORT_CLOSED;
+  int before = (int)atomic_get(&zephyr->send_lacks);
+  if (!zephyr->connected || before == OVER) return PORT_CLOSED;
   if (size > INT16_MAX) size = INT16_MAX;
   if (zephyr->piece != 0 && zephyr->piece < size) size = zephyr->piece;
   if (zephyr->again != 0 && zephyr->again < size) size = zephyr->again;
   ssize_t sent = zsock_send(zephyr->socket, data, size, ZSOCK_MSG_DONTWAIT);
-  int lacks = LACKS_NOTHING;
-  if (sent < 0 && may_retry(errno))
-    lacks = atomic_get(&zephyr->send_lacks) < FOUND_ROOM ? LACKS_ROOM : LACKS_MEMORY;
+  int lacks = sent > 0 ? LACKS_NOTHING : CUT;
+  if (sent < 0 && may_retry(errno)) lacks = before < FOUND_ROOM ? LACKS_ROOM : LACKS_MEMORY;
   if (sent < 0 && lacks_memory(errno)) lacks = LACKS_MEMORY;
   if (lacks == LACKS_MEMORY && size > SMALLEST) zephyr->piece = size / 2;
   zephyr->again = zephyr->tags != NULL && lacks == LACKS_ROOM ? size : 0;
   (void)atomic_set(&zephyr->send_lacks, lacks);
-  if (sent > 0) return (int)sent;
-  return lacks != LACKS_NOTHING ? PORT_WOULD_BLOCK : PORT_CLOSED;
+  return sent > 0 ? (int)sent : PORT_WOULD_BLOCK;
 }
 
 /*
@@ -262,12 +263,16 @@ static int zephyr_recv(void *context, void *data, size_t size, uint32_t timeout_
   if (!zephyr->connected) return PORT_CLOSED;
   int lacks = (int)atomic_get(&zephyr->send_lacks);
   int events = lacks == LACKS_ROOM ? ZSOCK_POLLIN | ZSOCK_POLLOUT : ZSOCK_POLLIN;
-  int came = wait_for(zephyr, events, lacks == LACKS_MEMORY ? shorter(timeout_ms) : timeout_ms);
+  if (lacks == LACKS_MEMORY) timeout_ms = shorter(timeout_ms);
+  if (lacks == CUT) timeout_ms = 0; /* no more will come */
+  int came = wait_for(zephyr, events, timeout_ms);
   if (came & ZSOCK_POLLOUT) (void)atomic_set(&zephyr->send_lacks, FOUND_ROOM);
   if (size > INT16_MAX) size = INT16_MAX;
   ssize_t got = zsock_recv(zephyr->socket, data, size, ZSOCK_MSG_DONTWAIT);
   if (got > 0) return (int)got;
-  return got < 0 && may_retry(errno) ? PORT_WOULD_BLOCK : PORT_CLOSED;
+  if (got < 0 && may_retry(errno) && lacks != CUT) return PORT_WOULD_BLOCK;
+  (void)atomic_set(&zephyr->send_lacks, OVER);
+  return PORT_CLOSED;
 }
 
 /* An attempt that is given up has taken too long: the next address may be better. */

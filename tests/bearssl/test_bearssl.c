@@ -51,6 +51,9 @@ struct between {
   /* send() takes nothing */
   bool full;
 
+  /* send() says PORT_CLOSED, while there may be bytes to receive */
+  bool mute;
+
   /* the last send() would have blocked */
   bool blocked;
 
@@ -129,7 +132,7 @@ static void watch_received(struct between *between, const uint8_t *data, size_t 
 static int between_send(void *context, const void *data, size_t size)
 {
   struct between *between = context;
-  if (between->sent >= between->cut_sent) return PORT_CLOSED;
+  if (between->sent >= between->cut_sent || between->mute) return PORT_CLOSED;
   between->blocked = between->full || rests(between);
   if (between->blocked) return PORT_WOULD_BLOCK;
   size = limit(between, size, between->cut_sent - between->sent);
@@ -890,7 +893,7 @@ static void test_too_large(void)
   CHECK_EQUAL(port_bearssl_error(&link->tls), BR_ERR_OK);
   say_at_once(817);
   CHECK_EQUAL(tls->recv(tls->context, back, 1, 0), PORT_CLOSED);
-  CHECK_EQUAL(tls->send(tls->context, back, 1), PORT_CLOSED);
+  CHECK_EQUAL(tls->send(tls->context, back, 1), PORT_WOULD_BLOCK);
   CHECK_EQUAL(port_bearssl_error(&link->tls), BR_ERR_TOO_LARGE);
   CHECK(strstr(port_bearssl_error_text(BR_ERR_TOO_LARGE), "receive buffer") != NULL);
   link_close(link);
@@ -961,6 +964,22 @@ static void test_close_notify(void)
   peer_close(peer);
   CHECK_EQUAL(link->tls.transport.recv(link->tls.transport.context, back, 4, 0), PORT_CLOSED);
   CHECK_EQUAL(port_bearssl_error(&link->tls), BR_ERR_OK);
+  leave_peer(link);
+}
+
+/* What has come is received when nothing can be sent any more. */
+static void test_last_words(void)
+{
+  struct link *link = link_to_peer();
+  const struct port_transport *tls = &link->tls.transport;
+  CHECK(send_all(link, "last", 4));
+  link->between.mute = true;
+  CHECK_EQUAL(tls->send(tls->context, "next", 4), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(tls->send(tls->context, "next", 4), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(receive_all(link, back, 4), 4);
+  CHECK_BYTES(back, 4, "last", 4);
+  CHECK_EQUAL(tls->recv(tls->context, back, 4, 1000), PORT_CLOSED);
+  link->between.mute = false;
   leave_peer(link);
 }
 
@@ -1223,6 +1242,7 @@ const struct check_test check_tests[] = {
     {"bearssl_changed_on_the_way", test_changed_on_the_way},
     {"bearssl_renegotiation_is_refused", test_renegotiation_is_refused},
     {"bearssl_close_notify", test_close_notify},
+    {"bearssl_last_words", test_last_words},
     {"bearssl_full", test_full},
     {"bearssl_answer_without_room", test_answer_without_room},
     {"bearssl_full_duplex", test_full_duplex},

@@ -62,6 +62,8 @@ enum fault {
   RECV_NEEDS_INPUT,
   RECV_SLEEPS_THROUGH_ROOM,
   CLOSED_EARLY,
+  SEND_CLOSED_EARLY,
+  SEND_CLOSED_BY_END,
   END_UNSEEN,
   RESET_UNSEEN,
   CLOSE_KEEPS_DATA,
@@ -128,6 +130,10 @@ static const struct planted {
     {RECV_NEEDS_INPUT, "recv returns what only connect may", "recv: waits", NULL},
     {RECV_SLEEPS_THROUGH_ROOM, "recv does not tell of room", "send: does not block", NULL},
     {CLOSED_EARLY, "closed before the last byte", "recv: the last byte", NULL},
+    {SEND_CLOSED_EARLY, "send says closed before the last byte", "recv: the last byte",
+     "send() returned PORT_CLOSED before"},
+    {SEND_CLOSED_BY_END, "send says closed as soon as the peer has closed", "recv: the last byte",
+     "send() returned PORT_CLOSED before"},
     {END_UNSEEN, "the end is not told", "recv: the last byte", NULL},
     {RESET_UNSEEN, "a reset is not told", "recv: tells of a reset", NULL},
     {CLOSE_KEEPS_DATA, "close keeps what was received", "close: leaves nothing", NULL},
@@ -275,6 +281,14 @@ static int when_full(size_t size)
   }
 }
 
+/* The peer has closed. */
+static bool has_ended(void)
+{
+  struct pollfd ended = {.fd = link_up.socket, .events = POLLRDHUP};
+  return poll(&ended, 1, 0) == 1;
+}
+
+/* After an error recv() says that it has ended: what came before can still be read. */
 static int link_send(void *context, const void *data, size_t size)
 {
   char changed[64];
@@ -285,6 +299,7 @@ static int link_send(void *context, const void *data, size_t size)
       changed[i] = (char)(((const char *)data)[i] & 0x7f);
     data = changed;
   }
+  if (fault == SEND_CLOSED_BY_END && has_ended()) return PORT_CLOSED;
   if (fault == SEND_WAITS_FOR_RECV) (void)pthread_mutex_lock(&link_up.mutex);
   ssize_t sent = send(link_up.socket, data, size, MSG_NOSIGNAL);
   while (fault == SEND_BLOCKS && sent < 0 && may_retry()) {
@@ -293,7 +308,8 @@ static int link_send(void *context, const void *data, size_t size)
   }
   if (fault == SEND_WAITS_FOR_RECV) (void)pthread_mutex_unlock(&link_up.mutex);
   if (sent > 0) return (int)sent;
-  return sent < 0 && may_retry() ? when_full(size) : PORT_CLOSED;
+  if (sent < 0 && may_retry()) return when_full(size);
+  return fault == SEND_CLOSED_EARLY ? PORT_CLOSED : PORT_WOULD_BLOCK;
 }
 
 /* Turns '0' into '1', and back. */
@@ -305,8 +321,7 @@ static void garble(char *data, ssize_t size)
 
 static int receive(void *data, size_t size)
 {
-  struct pollfd ended = {.fd = link_up.socket, .events = POLLRDHUP};
-  if (fault == CLOSED_EARLY && poll(&ended, 1, 0) == 1) return PORT_CLOSED;
+  if (fault == CLOSED_EARLY && has_ended()) return PORT_CLOSED;
   ssize_t got = recv(link_up.socket, data, size, 0);
   if (fault == RECV_GARBLES || fault == PEER_WRONG) garble(data, got);
   if (got > 0) return (int)got;

@@ -383,9 +383,11 @@ static void test_peer_closes(void)
   CHECK_EQUAL(tcp_close(peer), ERR_OK);
   peer = NULL;
   pass(100);
-  CHECK_EQUAL(link_send("x", 1), PORT_CLOSED);
+  CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
   CHECK_EQUAL(link_recv(data, sizeof data, 100), 4);
+  CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
   CHECK_EQUAL(link_recv(data, sizeof data, 100), PORT_CLOSED);
+  CHECK_EQUAL(link_send("x", 1), PORT_CLOSED);
   CHECK_EQUAL(link_recv(data, sizeof data, 100), PORT_CLOSED);
   link_close();
   CHECK_EQUAL(link_connect(1000), PORT_OK);
@@ -403,10 +405,31 @@ static void test_peer_resets(void)
   end_peer();
   pass(100);
   CHECK(link.pcb == NULL);
-  CHECK_EQUAL(link_send("x", 1), PORT_CLOSED);
+  CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
   CHECK_EQUAL(link_recv(data, sizeof data, 100), 4);
   CHECK_EQUAL(link_recv(data, sizeof data, 100), PORT_CLOSED);
+  CHECK_EQUAL(link_send("x", 1), PORT_CLOSED);
   end();
+}
+
+/* A server that is full accepts, says so and closes, all before the client looks whether it is up. */
+static void test_closes_at_once(void)
+{
+  char data[16];
+  for (int says = 0; says < 2; says++) {
+    begin();
+    CHECK_EQUAL(link_connect(0), PORT_WOULD_BLOCK);
+    pass(100);
+    CHECK(peer != NULL);
+    if (says) peer_send("full", 4);
+    CHECK_EQUAL(tcp_close(peer), ERR_OK);
+    peer = NULL;
+    pass(100);
+    CHECK_EQUAL(link_connect(0), says ? PORT_OK : PORT_UNREACHABLE);
+    CHECK_EQUAL(link_recv(data, sizeof data, 0), says ? 4 : PORT_CLOSED);
+    CHECK_EQUAL(link_recv(data, sizeof data, 0), PORT_CLOSED);
+    end();
+  }
 }
 
 /* The reset comes while the client waits. */
@@ -722,6 +745,7 @@ const struct check_test check_tests[] = {
     {"lwip_receive_pressure", test_receive_pressure},
     {"lwip_peer_closes", test_peer_closes},
     {"lwip_peer_resets", test_peer_resets},
+    {"lwip_closes_at_once", test_closes_at_once},
     {"lwip_reset_while_waiting", test_reset_while_waiting},
     {"lwip_gives_up", test_gives_up},
     {"lwip_close_in_any_state", test_close_in_any_state},

@@ -1316,6 +1316,29 @@ static void test_peer_closes(void)
   link_down(&link);
 }
 
+/* The server says why, closes, and resets what comes after that: what it said is received. */
+static void test_last_words(void)
+{
+  struct link link;
+  char data[8];
+  if (!link_up(&link)) return;
+  CHECK_EQUAL(send(link.peer, "why", 3, 0), 3);
+  (void)close(link.peer);
+  link.peer = -1;
+  int sent = 1;
+  uint32_t began = port_clock_ms();
+  while (sent > 0 && since(began) < LONG_MS)
+    sent = send_to(&link.posix, "x", 1);
+  CHECK_EQUAL(sent, PORT_WOULD_BLOCK);
+  CHECK_EQUAL(receive_from(&link.posix, data, 2, 1000), 2);
+  CHECK_EQUAL(send_to(&link.posix, "x", 1), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(receive_from(&link.posix, data + 2, 2, 1000), 1);
+  CHECK_BYTES(data, 3, "why", 3);
+  CHECK_EQUAL(receive_from(&link.posix, data, sizeof data, 1000), PORT_CLOSED);
+  CHECK_EQUAL(send_to(&link.posix, "x", 1), PORT_CLOSED);
+  link_down(&link);
+}
+
 static void test_peer_resets(void)
 {
   struct link link;
@@ -1913,6 +1936,7 @@ const struct check_test check_tests[] = {
     {"port transport: short reads", test_short_reads},
     {"port transport: peer closes", test_peer_closes},
     {"port transport: peer resets", test_peer_resets},
+    {"port transport: last words", test_last_words},
     {"port send would block", test_send_would_block},
     {"port send takes nothing though there is room", test_send_without_memory},
     {"port transport: receive wakes to send", test_receive_wakes_to_send},

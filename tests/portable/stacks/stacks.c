@@ -218,13 +218,41 @@ static void test_reset_at_close(void)
   (void)close(listener);
 }
 
-/* Another error still ends it. */
+/* Another error still ends it, but first comes what the server has said, in pieces and without waits. */
 static void test_broken(void)
 {
+  char data[2];
+  open_link();
+  CHECK_EQUAL(write(peer, "why", 3), 3);
+  stack.send_error = EPIPE;
+  CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(stack.sends, 1);
+  CHECK_EQUAL(link_recv(data, sizeof data, 1000), 2);
+  CHECK_BYTES(data, 2, "wh", 2);
+  CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(link_recv(data, sizeof data, 1000), 1);
+  CHECK_BYTES(data, 1, "y", 1);
+  CHECK_EQUAL(link_recv(data, sizeof data, 1000), PORT_CLOSED);
+  CHECK(stack.poll_ms < 1000);
+  CHECK_EQUAL(link_send("x", 1), PORT_CLOSED);
+  close_link();
+}
+
+/* What ended is no state of the next connection. */
+static void test_after_broken(void)
+{
+  char data[2];
   open_link();
   stack.send_error = EPIPE;
-  CHECK_EQUAL(link_send("x", 1), PORT_CLOSED);
-  CHECK_EQUAL(stack.sends, 1);
+  CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(link_recv(data, sizeof data, 0), PORT_CLOSED);
+  stack.send_error = 0;
+  server.transport.close(server.transport.context);
+  (void)close(peer);
+  CHECK_EQUAL(connect_in_the_end(), PORT_OK);
+  peer = take_call(listener);
+  CHECK_EQUAL(link_send("x", 1), 1);
+  CHECK_EQUAL(link_recv(data, sizeof data, 0), PORT_WOULD_BLOCK);
   close_link();
 }
 
@@ -343,5 +371,6 @@ const struct check_test check_tests[] = {
     {"stack with room, but without memory", test_room_without_memory},
     {"stack: end of a connection", test_reset_at_close},
     {"stack: broken connection", test_broken},
+    {"stack: after a broken connection", test_after_broken},
     {"stack whose poll fails, in recv", test_poll_fails_in_recv},
     {0}};
