@@ -25,15 +25,11 @@ if [ -f "$here/$release.sed" ]; then
   mv "$folder/scripts.c" "$source/lock/scripts.c"
 fi
 
-command=boards/fairlock
-[ -d "$source/$command" ] || command=boards/host # as it was called before 1.0
-posix=$source/port/posix
-[ -f "$posix/port_posix.h" ] || echo '#include "posix.h"' >"$posix/port_posix.h" # as it was called before 1.0
 includes="-I$source/resp -I$source/port -I$source/port/posix -I$source/port/openssl -I$source/lock"
 options="-std=c11 -O1 -g -w -D_DEFAULT_SOURCE"
 library="$source/resp/*.c $source/lock/*.c $source/port/posix/*.c"
 # shellcheck disable=SC2086
 ${CC:-cc} $options $includes -o "$folder/client.new" $here/client.c $library -pthread
 # shellcheck disable=SC2086
-${CC:-cc} $options $includes -o "$folder/fairlock" $source/$command/*.c $source/$command/tls/none.c $library -pthread
+${CC:-cc} $options $includes -o "$folder/fairlock" $source/boards/fairlock/*.c $source/boards/fairlock/tls/none.c $library -pthread
 mv "$folder/client.new" "$folder/client"

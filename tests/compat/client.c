@@ -24,6 +24,12 @@
 
 #define MOST_LOCKS 16
 
+#ifndef FAIRLOCK_ANY_TOKEN /* 1.0.0-rc1, which has other names for these */
+#define FAIRLOCK_ANY_TOKEN   0
+#define fairlock_keeping     fairlock_keeper
+#define fairlock_use_keeping fairlock_keep
+#endif
+
 static struct fairlock_client client;
 static struct fairlock handles[MOST_LOCKS];
 static char names[MOST_LOCKS][128];
@@ -112,25 +118,13 @@ static void contend(struct fairlock *handle, long for_ms, long hold_ms, long pau
   printf("done\n");
 }
 
-/* A word for each waiter, in order. Releases without a format do not tell the unknown. */
+/* A word for each waiter, in order. */
 static void print_waiter(const struct fairlock_report *report, void *context)
 {
   (void)context;
   const char *word = report->alive ? "alive" : "dead";
-#ifdef FAIRLOCK_FORMAT
   if (report->later) word = "unknown";
-#endif
   if (report->place > 0) printf(" %s", word);
-}
-
-/* Ends the hold, whoever has it. Since 1.0 it can be named by its token. */
-static int force(const char *name)
-{
-#ifdef FAIRLOCK_ANY_TOKEN
-  return fairlock_force_release(&client, name, strlen(name), FAIRLOCK_ANY_TOKEN);
-#else
-  return fairlock_force_release(&client, name, strlen(name));
-#endif
 }
 
 /* What handles that share are asked for. False: it is something else. */
@@ -184,7 +178,7 @@ static void obey(const char *line)
     fairlock_id(handle, id);
     printf("id %s\n", id);
   } else if (strcmp(verb, "force") == 0) {
-    int status = force(name);
+    int status = fairlock_force_release(&client, name, strlen(name), FAIRLOCK_ANY_TOKEN);
     if (status == FAIRLOCK_OK) printf("forced\n");
     else printf("error %d\n", status);
   } else if (strcmp(verb, "inspect") == 0) {
@@ -216,11 +210,9 @@ int main(int argc, char **argv)
   if (argc > 4) config.lease_ms = (uint32_t)strtoul(argv[4], NULL, 10);
   port_posix_tcp(&server, argv[1], argv[2]);
   if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
-#ifdef FAIRLOCK_FORMAT /* and what else came with it */
-  static struct fairlock_keeping keeper;
-  if (argc > 5) keeper.keep_ms = (uint32_t)strtoul(argv[5], NULL, 10);
-  if (argc > 5 && fairlock_use_keeping(&client, &keeper) != FAIRLOCK_OK) return 1;
-#endif
+  static struct fairlock_keeping keeping;
+  if (argc > 5) keeping.keep_ms = (uint32_t)strtoul(argv[5], NULL, 10);
+  if (argc > 5 && fairlock_use_keeping(&client, &keeping) != FAIRLOCK_OK) return 1;
 #ifdef FAIRLOCK_LIMIT_MAX
   fairlock_use_sharing(&client, &sharing);
 #endif

@@ -7,11 +7,9 @@ set -eu
 [ $# -eq 2 ] || { echo "usage: tests/compat/keep.sh COMMIT VERSION" >&2; exit 64; }
 commit=$(git rev-parse --verify "$1^{commit}")
 folder=tests/compat/$2
-command=boards/fairlock
-git cat-file -e "$commit:$command" 2>/dev/null || command=boards/host # as it was called before 1.0
 
 # Public headers, sources, scripts, the manual; no other pages, no TLS, and of other ports the headers.
-files=$(git ls-tree -r --name-only "$commit" resp lock port "$command" LICENSE |
+files=$(git ls-tree -r --name-only "$commit" resp lock port boards/fairlock LICENSE |
   grep -e '\.[ch]$' -e '\.hpp$' -e '\.lua$' -e '^LICENSE$' -e '^boards/fairlock/fairlock\.1$' |
   grep -v '/tls/openssl\.c$' | awk '/^port\/posix\// || !/^port\/.*\.c$/')
 mkdir -p "$folder"

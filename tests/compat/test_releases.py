@@ -6,7 +6,7 @@ wait as they like. What happens there is read from MONITOR, which shows the comm
 in the order in which they were run; what the programs believe is read from their own logs. One
 monotonic clock serves all: they are on one machine.
 
-Arguments: parts of names of scenes and mixes, such as "0.2+later"; none: all. TIME: seconds for
+Arguments: parts of names of scenes and mixes, such as "1.0.0-rc1+later"; none: all. TIME: seconds for
 each contest, 5 by default. REDISSON=VERSION: the mixes with that version of Redisson, which
 `make interop` has got, in place of the others.
 """
@@ -33,15 +33,15 @@ HOLD_MS, PAUSE_MS = 3, 20
 REDISSON = os.environ.get("REDISSON")
 
 # Names of releases, joined. In a pair, the last is the one that the other may do wrong to.
-PAIRS = ["this+0.2", "0.2+this", "this+later", "later+this", "this+strange", "strange+this", "later+0.2",
-         "0.2+later", "0.2+strange", "later+strange"]
-MIXES = ["this+this", "this+0.2", "this+later", "this+strange", "0.2+later", "this+0.2+later"]
+PAIRS = ["this+1.0.0-rc1", "1.0.0-rc1+this", "this+later", "later+this", "this+strange", "strange+this",
+         "later+1.0.0-rc1", "1.0.0-rc1+later", "1.0.0-rc1+strange", "later+strange"]
+MIXES = ["this+this", "this+1.0.0-rc1", "this+later", "this+strange", "1.0.0-rc1+later", "this+1.0.0-rc1+later"]
 if REDISSON:
-    PAIRS = ["this+redisson", "redisson+this", "later+redisson", "redisson+later", "redisson+0.2",
+    PAIRS = ["this+redisson", "redisson+this", "later+redisson", "redisson+later", "redisson+1.0.0-rc1",
              "redisson+strange"]
-    MIXES = ["this+redisson", "0.2+redisson", "later+redisson", "this+0.2+later+redisson"]
+    MIXES = ["this+redisson", "1.0.0-rc1+redisson", "later+redisson", "this+1.0.0-rc1+later+redisson"]
 
-# The most of each that is good, unless a file "fails" allows more.
+# The most of each that is good.
 LIMITS = {"forgotten": 0, "overtaken": 0, "wait_ms": 10000, "free_ms": 10000}
 SOON_MS = 60000  # a waiter timeout and two heartbeats take 9 s, Redisson's own 300 s
 
@@ -288,15 +288,9 @@ def report(good, name, why=""):
 
 
 def within(what, name, figure, limit):
-    """Whether a figure is within its limit, or, if the file "fails" of a kept release lists it
-    (WHAT NAME LIMIT), within that one."""
-    listed = [lab.fails(release, what).get(name) for release in lab.kept_releases()]
-    listed = [int(words.split()[0]) for words in listed if words]
-    if figure <= limit:
-        return report(True, "%s: %s" % (what, name))
-    if listed and figure <= max(listed):
-        return report(True, "%s: %s" % (what, name), "%d, as listed" % figure)
-    return report(False, "%s: %s" % (what, name), "%d, at most %d" % (figure, max([limit] + listed)))
+    """Whether a figure is within its limit."""
+    why = "" if figure <= limit else "%d, at most %d" % (figure, limit)
+    return report(figure <= limit, "%s: %s" % (what, name), why)
 
 
 # Contests
@@ -409,7 +403,7 @@ def commands(pair, server):
 
 
 def holder_told(told):
-    """The id and the token of the holder, as JSON of the command says it: 0.2 has no list of holders."""
+    """The id and the token of the holder, as JSON of the command says it: rc1 has no list of holders."""
     first = told["holders"][0] if "holders" in told else {"id": told["holder"], "token": told["token"]}
     return first["id"], first["token"]
 
@@ -582,7 +576,7 @@ def plays(scene, pair):
     if scene == sharing:
         return one in ("this", "later") and other not in ("strange", "redisson")
     if scene in (recalled, asking):
-        return one not in ("0.2", "redisson")
+        return one != "redisson"
     return other != "redisson" or scene in (in_order, let_in)
 
 

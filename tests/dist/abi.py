@@ -24,8 +24,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-# What a program includes; they include the others. Before 1.0, port_posix.h had another name.
-ROOTS = ["lock/fairlock.h", "lock/engine.h", "port/posix/port_posix.h|port/posix/posix.h", "port/openssl/port_openssl.h"]
+# What a program includes; they include the others.
+ROOTS = ["lock/fairlock.h", "lock/engine.h", "port/posix/port_posix.h", "port/openssl/port_openssl.h"]
 MANUAL = "boards/fairlock/fairlock.1"
 FOLDERS = ["resp", "port", "port/posix", "port/openssl", "lock"]
 
@@ -134,11 +134,9 @@ class Release:
     def _write(self, file, definitions):
         with open(file, "w", encoding="utf-8") as out:
             for root in ROOTS:
-                there = [os.path.join(self.folder, name) for name in root.split("|")]
-                there = [path for path in there if os.path.exists(path)]
-                if not there:
+                if not os.path.exists(os.path.join(self.folder, root)):
                     raise SystemExit(f"abi: no {root} in {self.folder}")
-                out.write(f'#include "{os.path.basename(there[0])}"\n')
+                out.write(f'#include "{os.path.basename(root)}"\n')
             out.writelines(definitions)
 
     def _ours(self, path):

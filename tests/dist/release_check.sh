@@ -49,21 +49,20 @@ step_changes() {
   [ ! -s "$folder/log" ]
 }
 
-# The release before this one is in tests/compat, and is what its commit has, if that is in this
-# clone. The archive names its commit.
+# What was out before this version, a release or a candidate, is in tests/compat, and is what its
+# commit has, if that is in this clone. The archive names its commit.
 step_kept() {
-  last=$(changes | sed -n 's/^\([0-9.]*\) .*/\1/p' | grep -vxF "${version%%-*}" | head -n 1)
-  for kept in "$last" "${last%.0}"; do [ ! -d "tests/compat/$kept" ] || break; done
-  archive=tests/compat/$kept/source.tar.gz
+  last=$(sed 's/ .*//; /^#/d' boards/released.txt | grep -vxF "$version" | tail -n 1)
+  archive=tests/compat/$last/source.tar.gz
   {
-    echo "the last release, $last, should be in tests/compat/$last: tests/compat/keep.sh"
+    echo "what was released last, $last, should be in tests/compat/$last: tests/compat/keep.sh"
     commit=$(gzip -dc "$archive" | git get-tar-commit-id) && tar -xzf "$archive" -C "$folder" lock || return 1
     grep "define FAIRLOCK_VERSION *\"$last\"" "$folder"/lock/*.h || return 1
     git cat-file -e "$commit^{commit}" || return 0
     git_dir=$(git rev-parse --absolute-git-dir)
     keep=$(pwd)/tests/compat/keep.sh
     mkdir "$folder/kept"
-    (cd "$folder/kept" && GIT_DIR=$git_dir sh "$keep" "$commit" "$kept")
+    (cd "$folder/kept" && GIT_DIR=$git_dir sh "$keep" "$commit" "$last")
   } >"$folder/log" 2>&1
   cmp "$archive" "$folder/kept/$archive" >>"$folder/log" 2>&1
 }

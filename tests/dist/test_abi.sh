@@ -94,6 +94,16 @@ verdict "abi: one that it lacks is noticed" [ $? -eq 0 ]
 # What make abi takes for the last release.
 make -s --no-print-directory BUILD="$build" abi >"$folder/log" 2>&1
 verdict "abi: make abi passes" [ $? -eq 0 ]
+
+# Names that have gone since a candidate are in STABILITY.md's table of them. From a release none goes.
+sed -n 's/^not promised: .* \([A-Za-z_]*\) is gone$/\1/p' "$folder/log" >"$folder/gone"
+sed -n '/^## Names since/,$p' lock/STABILITY.md >"$folder/table"
+while read -r name; do
+  grep -q "^|.*\`\(struct \)\{0,1\}${name}[(\`]" "$folder/table" || echo "$name"
+done <"$folder/gone" >"$folder/log"
+verdict "abi: each name that has gone is in STABILITY.md" [ ! -s "$folder/log" ]
+
+# The newest one, by version.
 mkdir -p "$folder/kept/tests/dist" "$folder/kept/tests/compat"
 cp tests/dist/abi.* "$folder/kept/tests/dist"
 cp -R resp port lock "$folder/kept"

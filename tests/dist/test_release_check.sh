@@ -103,6 +103,8 @@ sed -i "/^\\*\\*$version\\*\\*/,/^\$/d" README.md
 bad "no entry" changes "the first entry is not that of $version"
 
 good "the last release is kept" kept
+sed -i "/^$version /!s/^[0-9][^ ]*/1.0.0-rc0/" boards/released.txt
+bad "it is a candidate, and it is not" kept 'released last, 1.0.0-rc0, should be in tests/compat/1.0.0-rc0'
 rm -r tests/compat/[0-9]*
 bad "it is not" kept 'should be in tests/compat/'
 kept=$(ls -d tests/compat/[0-9]* | tail -n 1)

@@ -132,19 +132,13 @@ static void choose(struct world *world)
   if (random_chance(random, 50)) take_days(profile, random);
 }
 
-/*
- * Half of the devices are of another release, in some worlds. The kept one has faults that have been
- * repaired since: it gives Redisson's waiters too little time, and stops half-way when it is refused
- * a command, or a slot moves.
- */
+/* Half of the devices are of another release, in some worlds. */
 static void mix_releases(struct world *world)
 {
   struct profile *profile = &world->profile;
   uint64_t choice = world->seed * 0x9e3779b97f4a7c15U >> 61;
-  bool suits = profile->redissons == 0 && profile->way == ONE_SERVER;
-  if (profile->faults & (FAULT_DENY | FAULT_REFUSE)) suits = false;
   if (choice < 2) profile->other = RELEASE_LATER;
-  else if (choice == 2 && suits) profile->other = RELEASE_KEPT;
+  else if (choice == 2) profile->other = RELEASE_KEPT;
 }
 
 /* Not by chance: all else in the world stays as it was. */
@@ -165,8 +159,6 @@ static void choose_sharing(struct world *world)
   profile->sharing = (int)one_of(&world->random, 300, 600, 900);
   profile->most = (int)one_of(&world->random, 0, 2, 8);
   profile->others = (int)one_of(&world->random, 0, 0, 50);
-  /* it drops a waiter whose note says more than it knows */
-  if (profile->other == RELEASE_KEPT) profile->other = RELEASE_THIS;
 }
 
 void choose_profile(struct world *world)

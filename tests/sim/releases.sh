@@ -3,8 +3,6 @@
 # tests/sim/releases.sh KEPT LATER: two folders of scripts.
 set -eu
 whole() { # FOLDER SCRIPT: with what it includes
-  # 0.2 does not know the + of a lease that is renewed
-  case $1 in */kept/*) echo "ARGV[1] = string.gsub(ARGV[1], '%+ ', ' '):gsub('%+$', '')" ;; esac
   awk -v folder="$1" '
     match($0, /^ *-- include /) {
       file = folder "/" substr($0, RLENGTH + 1)
