@@ -155,7 +155,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
  *   force     ends the hold. FAIRLOCK_NOT_HELD: the lock is free, or has another hold;
  *             FAIRLOCK_INVALID: there can be no such hold
  *   ask       asks the holder to release, see fairlock_asked_fn. FAIRLOCK_NOT_HELD as above;
- *             FAIRLOCK_BUSY: the lock has that hold, but its holder does not listen
+ *             FAIRLOCK_NOT_LISTENING: the lock has that hold, but its holder cannot be asked
  *   inspect   reports holder and waiters. FAIRLOCK_PROTOCOL: the reply was not valid, or was
  *             incomplete, and so is the report
  * force, ask and inspect need a handle that is neither held nor waiting; target and report must not

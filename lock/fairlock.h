@@ -123,8 +123,11 @@ enum fairlock_status {
   FAIRLOCK_UNTRUSTED = -22,   /* TLS: a certificate or key, the server's or ours, is not trusted.
                                  Check CA, name, dates. The transport has an error text */
   FAIRLOCK_FORKED = -23,      /* the client was made before a fork(). Make a new one here */
-  FAIRLOCK_WRONG_LIMIT = -24  /* others share the lock, or wait to, with another limit: see
+  FAIRLOCK_WRONG_LIMIT = -24, /* others share the lock, or wait to, with another limit: see
                                  fairlock_error(). All who share a lock name the same one */
+
+  /* the holder does not listen, so it cannot be asked to release: fairlock_ask_release() */
+  FAIRLOCK_NOT_LISTENING = -25
 };
 
 /*
@@ -723,8 +726,8 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
 /*
  * Asks the holder of the lock called name to release it: its client calls `asked` of its
  * configuration, and decides. Does not wait for the end of the hold. As above, but for
- *   FAIRLOCK_OK    the message was sent to a holder that listens. It may be lost, or ignored
- *   FAIRLOCK_BUSY  its holder cannot be asked: it does not listen, or is Redisson's
+ *   FAIRLOCK_OK             the message was sent to a holder that listens. It may be lost, or ignored
+ *   FAIRLOCK_NOT_LISTENING  its holder cannot be asked: it does not listen, or is Redisson's
  */
 int fairlock_ask_release(struct fairlock_client *client, const void *name, size_t size,
                          uint64_t token);

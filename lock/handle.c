@@ -736,7 +736,9 @@ static void reply_useful(struct fairlock *handle, uint32_t sent_at)
   else if (holding(handle)) reply_held(handle, done, sent_at);
   else if (ending(handle)) reply_ending(handle, done, sent_at);
   else if (done || handle->phase == INSPECTING) become_free(handle, FAIRLOCK_OK);
-  else become_free(handle, handle->engine->values[1] != 0 ? FAIRLOCK_BUSY : FAIRLOCK_NOT_HELD);
+  else
+    become_free(handle,
+                handle->engine->values[1] != 0 ? FAIRLOCK_NOT_LISTENING : FAIRLOCK_NOT_HELD);
 }
 
 static void reply(struct fairlock *handle, int status, uint32_t sent_at)

@@ -268,7 +268,7 @@ static int ask_one(struct breaking *breaking, const struct holder *seen)
 {
   mean(breaking, seen);
   int status = carry_out(breaking);
-  if (status == FAIRLOCK_BUSY) complain_of_deaf(breaking, seen);
+  if (status == FAIRLOCK_NOT_LISTENING) complain_of_deaf(breaking, seen);
   if (status != FAIRLOCK_OK) return status;
   char *id = party_shown(&seen->party);
   printf("%s: asked %s to release it\n", breaking->shown, id);
@@ -328,9 +328,9 @@ static int ask_each(struct breaking *breaking)
   }
   for (size_t i = 0; i < count; i++) {
     int status = ask_one(breaking, &breaking->meant[i]);
-    deaf += status == FAIRLOCK_BUSY;
+    deaf += status == FAIRLOCK_NOT_LISTENING;
     gone += status == FAIRLOCK_NOT_HELD;
-    if (status < 0 && status != FAIRLOCK_BUSY && status != FAIRLOCK_NOT_HELD)
+    if (status < 0 && status != FAIRLOCK_NOT_LISTENING && status != FAIRLOCK_NOT_HELD)
       return session_complain(&breaking->session, status);
   }
   if (gone == count) return all_gone(breaking);

@@ -609,6 +609,7 @@ int exit_status_of(int status)
   case FAIRLOCK_BUSY:
   case FAIRLOCK_TIMEOUT:
   case FAIRLOCK_NOT_HELD:
+  case FAIRLOCK_NOT_LISTENING:
     return EXIT_CONFLICT;
   case FAIRLOCK_LOST:
     return EXIT_LOST;

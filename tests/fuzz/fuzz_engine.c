@@ -508,7 +508,7 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
 
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
 {
-  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_WRONG_LIMIT);
+  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_NOT_LISTENING);
   CHECK(handle->result != FAIRLOCK_WRONG_LIMIT || handle->keep & SHARES);
   CHECK(caller->under_way == (handle->result == FAIRLOCK_PENDING));
   if (caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK && caller->acquires) {

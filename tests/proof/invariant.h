@@ -81,7 +81,7 @@ static bool names_it;
 
 static bool good_status(int status)
 {
-  return status <= FAIRLOCK_OK && status >= FAIRLOCK_WRONG_LIMIT;
+  return status <= FAIRLOCK_OK && status >= FAIRLOCK_NOT_LISTENING;
 }
 
 static bool good_lease_kept(uint32_t lease_ms)

@@ -233,13 +233,14 @@ void test_an_error_that_may_pass_is_waited_out(void)
 
 void test_status_words(void)
 {
-  for (int status = FAIRLOCK_WRONG_LIMIT - 1; status <= FAIRLOCK_PENDING + 1; status++) {
+  for (int status = FAIRLOCK_NOT_LISTENING - 1; status <= FAIRLOCK_PENDING + 1; status++) {
     CHECK(fairlock_status_text(status)[0] != 0 && fairlock_status_name(status)[0] != 0);
   }
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_TOO_LONG), "TOO_LONG") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_FORKED), "FORKED") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_WRONG_LIMIT), "WRONG_LIMIT") == 0);
+  CHECK(strcmp(fairlock_status_name(FAIRLOCK_NOT_LISTENING), "NOT_LISTENING") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_OK), "done") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_BUSY),
@@ -248,7 +249,9 @@ void test_status_words(void)
                "no answer came: the release was carried out, or the lease will end the hold") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_WRONG_LIMIT),
                "others share the lock with another limit") == 0);
-  CHECK(strcmp(fairlock_status_text(FAIRLOCK_WRONG_LIMIT - 1), "no status") == 0);
+  CHECK(strcmp(fairlock_status_text(FAIRLOCK_NOT_LISTENING),
+               "its holder does not listen, so it cannot be asked") == 0);
+  CHECK(strcmp(fairlock_status_text(FAIRLOCK_NOT_LISTENING - 1), "no status") == 0);
 }
 
 void test_version_of_the_library(void)

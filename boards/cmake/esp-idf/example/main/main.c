@@ -74,7 +74,7 @@ static struct port_transport *transport(void)
 #ifdef CONFIG_FAIRLOCK_TLS
   extern const unsigned char ca[] __asm__("_binary_ca_pem_start");
   extern const unsigned char end_of_ca[] __asm__("_binary_ca_pem_end");
-  static const char name[] = CONFIG_FAIRLOCK_TLS_NAME;
+  static const char name[] = CONFIG_FAIRLOCK_TLS_HOSTNAME;
   return fairlock_esp_tls(&server.transport, ca, (size_t)(end_of_ca - ca),
                           name[0] != 0 ? name : CONFIG_FAIRLOCK_SERVER_HOST);
 #else
