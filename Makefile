@@ -220,7 +220,7 @@ TESTS_OF_TESTS := $(FOUND_TEST) tests/demo/test_picture.sh tests/bench/decode_cy
   $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(SOAK_TEST) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
 LONG_WAITS := $(MODEM_LONG) $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
-  $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared test_url)
+  $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared test_url test_moves)
 OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
   $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(NUTTX_TEST) $(RIOT_TESTS) $(DEB_TEST) $(ZEPHYR_TESTS) $(ARDUINO_TESTS) $(PLUS_TCP_TESTS) $(NETX_TESTS) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
@@ -394,7 +394,7 @@ scripts: ## write lock/scripts.c and lock/scripts/hashes.h anew from lock/script
 
 # Those that everybody needs, and those before a release; all others are for a change.
 EVERYDAY := all demo check test install format size clean
-AT_RELEASE := abi bench-peers corpus deb demo-picture dist dist-check dist-tests mutants mutants-found peers-page \
+AT_RELEASE := abi bench-peers corpus deb demo-picture dist dist-check dist-tests failover-soak mutants mutants-found peers-page \
   proof-faults proof-long release-check servers size-table soak test-busy test-release
 TARGETS := sed -n 's/^\([a-z][a-z-]*\):.*\#\# /\1\t/p' $(MAKEFILE_LIST) | sort -u
 AS_LIST := while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done

@@ -177,10 +177,10 @@ int cluster_move_key(struct rig *rig, int slot, int from, int to)
   return moved ? (int)raw_number(raw, "CLUSTER COUNTKEYSINSLOT %d", slot) : -1;
 }
 
-static bool owned_by(struct rig *rig, int slot, int node)
+bool cluster_agrees(struct rig *rig, int slot, int owner)
 {
   int64_t until = now_ms() + MOVED_SOON;
-  while (cluster_owner(rig, slot) != node) {
+  while (cluster_owner(rig, slot) != owner) {
     if (now_ms() > until) return false;
     sleep_ms(10);
   }
@@ -193,14 +193,27 @@ bool cluster_move_end(struct rig *rig, int slot, int from, int to)
   const char *id = rig->node[to].id;
   return raw_run(node_raw(&rig->node[to]), "CLUSTER SETSLOT %d NODE %s", slot, id) &&
          raw_run(node_raw(&rig->node[from]), "CLUSTER SETSLOT %d NODE %s", slot, id) &&
-         owned_by(rig, slot, to);
+         cluster_agrees(rig, slot, to);
+}
+
+/* Keys come and go meanwhile. */
+bool cluster_move_all(struct rig *rig, int slot, int from, int to)
+{
+  int64_t until = now_ms() + MOVED_SOON;
+  int left = -1;
+  if (!cluster_move_begin(rig, slot, from, to)) return false;
+  while (left != 0 && now_ms() < until) {
+    bool any = raw_number(node_raw(&rig->node[from]), "CLUSTER COUNTKEYSINSLOT %d", slot) > 0;
+    left = any ? cluster_move_key(rig, slot, from, to) : 0;
+  }
+  return left == 0 && cluster_move_end(rig, slot, from, to);
 }
 
 bool cluster_move_slot(struct rig *rig, int slot, int from, int to)
 {
   return raw_run(node_raw(&rig->node[from]), "CLUSTER MIGRATESLOTS SLOTSRANGE %d %d NODE %s", slot,
                  slot, rig->node[to].id) &&
-         owned_by(rig, slot, to);
+         cluster_agrees(rig, slot, to);
 }
 
 /* The start */

@@ -14,7 +14,7 @@
 #include "chaos/history.h"
 
 #define CONTENDERS  16
-#define CONTEST_LOG 20000 /* holds */
+#define CONTEST_LOG 200000 /* holds */
 
 /* How to reach the servers. */
 struct connection {

@@ -148,6 +148,9 @@ int cluster_slot(struct rig *rig, const char *key);
 int cluster_owner_by(struct rig *rig, int node, int slot);
 int cluster_owner(struct rig *rig, int slot);
 
+/* Waits until all live nodes see this owner. */
+bool cluster_agrees(struct rig *rig, int slot, int owner);
+
 /* A replica of a master; -1: none. */
 int cluster_replica(struct rig *rig, int master);
 
@@ -170,12 +173,13 @@ bool cluster_fail_over(struct rig *rig, int replica, const char *how);
 
 /*
  * A slot moves by hand, for a test to stop at each key: begin, move keys one at a time until it
- * returns 0 left (-1: an error), end. cluster_move_slot(): in one go, as Valkey 9 can; false: the
- * server cannot, or it failed.
+ * returns 0 left (-1: an error), end. cluster_move_all(): all of that. cluster_move_slot(): in one go,
+ * as Valkey 9 can; false: the server cannot, or it failed.
  */
 bool cluster_move_begin(struct rig *rig, int slot, int from, int to);
 int cluster_move_key(struct rig *rig, int slot, int from, int to);
 bool cluster_move_end(struct rig *rig, int slot, int from, int to);
+bool cluster_move_all(struct rig *rig, int slot, int from, int to);
 bool cluster_move_slot(struct rig *rig, int slot, int from, int to);
 
 #endif

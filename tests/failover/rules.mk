@@ -2,7 +2,7 @@
 FAILOVER_TESTS := $(patsubst tests/failover/%.c,$(BUILD)/tests/failover/%,$(wildcard tests/failover/test_*.c))
 FAILOVER_OBJECTS := $(patsubst %,$(BUILD)/tests/failover/%.o,cluster contest net rig scene sender)
 SUITES += $(FAILOVER_TESTS)
-$(call needs,failover $(FAILOVER_TESTS),$(BUILD)/redis-server)
+$(call needs,failover failover-soak $(FAILOVER_TESTS),$(BUILD)/redis-server)
 
 $(FAILOVER_OBJECTS) $(FAILOVER_TESTS:=.o): CPPFLAGS += -Itests/server
 $(BUILD)/tests/failover/rig.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
@@ -22,3 +22,9 @@ $(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o $(
 .PHONY: failover
 failover: $(FAILOVER_TESTS) ## run the suites of fail-over, Sentinel and Cluster against real servers
 	@sh tests/tools/run.sh $(FAILOVER_TESTS)
+
+MOVES_TEST := $(BUILD)/tests/failover/test_moves
+
+.PHONY: failover-soak
+failover-soak: $(MOVES_TEST) ## kill, freeze and demote masters of Sentinels and clusters under readers and writers for TIME=seconds (600), and check; SEED=n
+	@TIME=$(or $(TIME),600) SEED=$(SEED) $<

@@ -170,17 +170,6 @@ static void test_rounds(void)
   rig_stop(&rig);
 }
 
-static bool move_slot(int slot, int from, int to)
-{
-  int left = -1;
-  CHECK(cluster_move_begin(&rig, slot, from, to));
-  for (int64_t until = now_ms() + MOVED_SOON; left != 0 && now_ms() < until;) {
-    bool any = raw_number(node_raw(&rig.node[from]), "CLUSTER COUNTKEYSINSLOT %d", slot) > 0;
-    left = any ? cluster_move_key(&rig, slot, from, to) : 0;
-  }
-  return CHECK_EQUAL(left, 0) && CHECK(cluster_move_end(&rig, slot, from, to));
-}
-
 /*
  * The slot moves to and fro, while readers and writers come again and again. Nobody loses a hold by
  * it: a script finds all keys that it needs, or does nothing and is sent on.
@@ -199,7 +188,7 @@ static void test_slot_moves(void)
     (void)contest_round(&contest, i < READERS ? &reader : &writer, FAIRLOCK_RENEW, 5);
   for (int i = 0; i < MOVES; i++) {
     CHECK(more_hold(50));
-    if (!move_slot(slot, from, to)) break;
+    if (!CHECK(cluster_move_all(&rig, slot, from, to))) break;
     int swap = from;
     from = to;
     to = swap;
