@@ -311,7 +311,8 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
  *                         not held, or another task's, or that is inside an operation of this handle
  *   FAIRLOCK_UNKNOWN      sent, but not answered in time. The client repeats it while it is
  *                         serviced, and the lease ends the hold at the latest
- *   others                not released, for this reason; the lease will end the hold
+ *   others                not released, for this reason; the next operation with handle will end the
+ *                         hold, or the lease will
  */
 int fairlock_release(struct fairlock *handle);
 

@@ -13,9 +13,9 @@
  * hold: so a handle with a leave in doubt sends no acquire until that leave has expired.
  *
  * A handle becomes FREE when nothing of it can be left on the server: no place in the queue, no
- * hold, no acquire on its way. Until then it is LEAVING, in the background if the caller has its
- * result. One exception: if the server refuses its release or leave for good, the handle is FREE at
- * once, and what is left ends with the lease or the waiter timeout.
+ * hold, no acquire on its way. Until then it is ending, in the background if the caller has its
+ * result. If the server refuses its release or leave for good, that is not repeated: the next
+ * operation ends what is left, or its time does.
  *
  * Tokens. A handle that does not hold remembers the token of its last hold, because the server may
  * still have that hold: it was given up without a release, or a replica that had not received the
@@ -467,11 +467,6 @@ void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase)
 }
 
 /*
- * Takes the handle out when nothing of it can be left on the server and the server sends it no more
- * messages. If necessary it leaves, and ends its subscription, before. Without a connection there
- * is no subscription.
- */
-/*
  * The caller may use the memory of the handle, or of the hold that it is to break, for something
  * else. So the rest of its request cannot be written, and the connection ends if there is a rest.
  */
@@ -481,6 +476,11 @@ static void abandon_request(const struct fairlock *handle)
   if (engine->request.handle == handle) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
 }
 
+/*
+ * Takes the handle out when nothing of it can be left on the server and the server sends it no more
+ * messages. If necessary it leaves, and ends its subscription, before. Without a connection there
+ * is no subscription.
+ */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -706,8 +706,9 @@ static bool may_pass(int status)
 }
 
 /*
- * The server has refused the request. A hold goes on. A wait, a release or a leave goes on if the
- * server may accept it later.
+ * The server has refused the request. A hold goes on. A wait goes on, and a release or a leave is
+ * repeated, if the server may accept it later. A release or a leave that it refuses for good is not
+ * sent again, so `sends_at` stays the end of what may be left.
  */
 static void reply_refused(struct fairlock *handle, int status)
 {
@@ -715,13 +716,15 @@ static void reply_refused(struct fairlock *handle, int status)
   bool passes = may_pass(status);
   if (handle->phase == TRYING || (handle->phase == QUEUEING && !passes)) {
     leave(handle, status);
-  } else if (asking(handle) || (ending(handle) && !passes)) {
+  } else if (asking(handle) || (handle->phase == REMOVING && !passes)) {
     become_free(handle, status);
   } else {
-    engine->last_error = status;
     if (!passes || handle->phase == LEAVING) end_operation(handle, status);
-    bool repeats = !holding(handle) || handle->flags & (RENEWS | UNCONFIRMED) || pending(handle);
-    handle->sends_at = repeats ? engine->now + RETRY_MS : handle->ends_at;
+    bool repeats = handle->phase == HELD ? handle->flags & (RENEWS | UNCONFIRMED) : passes;
+    if (repeats) {
+      engine->last_error = status;
+      handle->sends_at = engine->now + RETRY_MS;
+    }
   }
 }
 

@@ -83,6 +83,75 @@ void test_remove_is_refused_for_now(void)
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
 }
 
+static void leave_refused(void)
+{
+  queue_a(500);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  feed("-NOPERM no\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+}
+
+static void release_refused(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  feed("-NOPERM no\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+}
+
+static void remove_refused(const char *answers)
+{
+  CHECK_EQUAL(engine.last_error, FAIRLOCK_OK); /* other handles are served */
+  pass(500);
+  CHECK(sends_nothing()); /* a battery would not last */
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0\r\n"));
+  if (strstr(output, "UNSUBSCRIBE") != NULL) push("unsubscribe", CHANNEL("1"), NULL);
+  if (answers != NULL) feed(answers);
+  else answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
+/* What a refused leave or release has left is ended when the handle is taken out, if that is allowed. */
+void test_remove_ends_what_was_refused(void)
+{
+  leave_refused();
+  remove_refused(NULL);
+  leave_refused();
+  remove_refused("-NOPERM no\r\n");
+  release_refused();
+  remove_refused(NULL);
+  release_refused();
+  remove_refused("-NOPERM no\r\n");
+}
+
+/* Otherwise the next try leaves, or it ends with its time. */
+void test_refused_leave_is_owed(void)
+{
+  leave_refused();
+  request(&a, 0, 1000);
+  answer(0, 1000, 0);
+  CHECK(sends(" 0 0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+  request(&a, 0, 1000);
+  answer(0, 1000, 0);
+  CHECK(sends_nothing());
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+  release_refused();
+  for (int i = 0; i < 80; i++) {
+    CHECK(sends_nothing());
+    pass(100);
+  }
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVAL"));
+  answer(0, 1000, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY); /* it owes nothing more */
+}
+
 /*
  * A refused SUBSCRIBE gets its own reply, and a handle that has to leave is not taken out before it
  * has left.

@@ -233,6 +233,8 @@ void test_remove_ends_the_subscription(void);
 void test_remove_unsubscribes_again(void);
 void test_remove_comes_to_an_end(void);
 void test_remove_is_refused_for_now(void);
+void test_remove_ends_what_was_refused(void);
+void test_refused_leave_is_owed(void);
 void test_remove_while_subscribing(void);
 void test_remove_in_the_middle_of_a_request(void);
 void test_remove_in_the_middle_of_a_message(void);

@@ -168,6 +168,8 @@ const struct check_test check_tests[] = {
     {"an UNSUBSCRIBE that is refused for now", test_remove_unsubscribes_again},
     {"taking out comes to an end", test_remove_comes_to_an_end},
     {"taken out while the server refuses", test_remove_is_refused_for_now},
+    {"taken out after a leave that was refused for good", test_remove_ends_what_was_refused},
+    {"a leave that was refused for good is owed", test_refused_leave_is_owed},
     {"taken out while its SUBSCRIBE is under way", test_remove_while_subscribing},
     {"taken out in the middle of a request", test_remove_in_the_middle_of_a_request},
     {"taken out in the middle of a message", test_remove_in_the_middle_of_a_message},
