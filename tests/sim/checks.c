@@ -40,13 +40,20 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token, b
   TRACE(world, "%s holds %s, token %llu", party->id, lock->text[0], (unsigned long long)token);
 }
 
+/* A share whose lease had ended, before the clock went back. */
+static bool lives_again(const struct party *party)
+{
+  const struct held *now = &party->held;
+  return now->shared && now->token == party->granted && !party->held_before.is &&
+         !world_safe(party->world);
+}
+
 /* What the party has now is not what it had. */
 static bool has_begun(const struct party *party)
 {
   const struct held *now = &party->held;
   if (now->is && party->held_before.is && now->token == party->held_before.token) return false;
-  /* its lease had ended, before the clock went back */
-  if (now->shared && now->token == party->granted && !world_safe(party->world)) return false;
+  if (lives_again(party)) return false;
   /* the note was evicted */
   return now->is && (now->token != 0 || !(party->world->profile.faults & FAULT_EVICT));
 }
@@ -64,6 +71,7 @@ static void look_at_holders(struct world *world, struct lock *lock, const struct
   }
   for (uint32_t i = 0; i < lock->now.used && !world->failed; i++) {
     struct party *party = lock->now.list[i];
+    if (lives_again(party)) party->loss.over = false;
     if (!has_begun(party)) continue;
     begin_hold(lock, party, party->held.token, party == by && from != NULL);
     if (party->device != NULL) check_first(world, lock);
