@@ -193,7 +193,7 @@ void fairlock_engine_greeted(struct fairlock_engine *engine)
   make_id(engine);
   set_stage(engine, UP);
   engine->connect_requested = false;
-  engine->counters.connects++;
+  engine->counters.connections++;
   fairlock_handle_reschedule_all(engine);
 }
 

@@ -430,7 +430,7 @@ struct fairlock_counters {
   uint32_t polled;       /* handovers found by asking */
   uint32_t renewals;     /* leases renewed; the confirmation of a handover does not count */
   uint32_t losses;       /* holds lost */
-  uint32_t connects;     /* connections made */
+  uint32_t connections;  /* connections made */
   uint32_t requests;     /* scripts sent, and AUTHs on open connections */
 };
 
@@ -667,16 +667,30 @@ int fairlock_start_downgrade(struct fairlock *exclusive, struct fairlock_shared 
 
 /* For operators: looking at a lock, and ending its hold */
 
+/* What a holder or a waiter uses. */
+enum fairlock_kind {
+  FAIRLOCK_KIND_NONE,     /* there is nobody: the lock is free */
+  FAIRLOCK_KIND_REDISSON, /* a fair lock of Redisson */
+  FAIRLOCK_KIND_FAIRLOCK  /* this library, of any release */
+};
+
+/* Whether a holder or a waiter seems to be alive. */
+enum fairlock_life {
+  FAIRLOCK_LIFE_UNKNOWN, /* nothing tells: a holder that does not renew, such as Redisson's; a waiter
+                            of a later release, whose note cannot be read here; a free lock */
+  FAIRLOCK_LIFE_ALIVE,   /* heard in time */
+  FAIRLOCK_LIFE_DEAD     /* a waiter not heard within its timeout, or a holder that has missed two
+                            renewals */
+};
+
 /* One entry of an inspection. Valid during the call only. The second part is for place 0 alone. */
 struct fairlock_report {
   const char *id; /* the id of the holder or of a waiter, without a NUL; NULL: the lock is free */
-  size_t id_size; /* bytes at id */
-  bool ours;      /* a client of this library; false: Redisson */
+  size_t id_size; /* bytes at id. One that the receive buffer has no room for is "?" */
+  enum fairlock_kind kind;
+  enum fairlock_life life;
   bool listens;   /* it listens: a handover would reach a waiter, and fairlock_ask_release() the
                      holder */
-  bool alive;     /* false: a waiter not heard within its timeout, or a holder that has missed two
-                     renewals. true otherwise, also if that is not known */
-  bool later;     /* a waiter of a later release, whose note cannot be read here */
   bool shares;    /* it shares the lock, or waits to */
   uint32_t place; /* 0: a holder (or nobody holds), 1: first in line, and so on */
 
@@ -684,13 +698,13 @@ struct fairlock_report {
   uint32_t holder_count; /* how many hold; 0: the lock is free */
   uint32_t holder_index; /* which of them this is, from 0: the one whose lease ends last is first */
   uint32_t limit;        /* how many may share, as was named last; 0: any number, or exclusive */
-  int64_t ttl_ms;     /* how much of the lease is left; -1: it does not end; -2: the lock is free */
-  int64_t hold_count; /* 0: the lock is free */
-  uint64_t token;     /* the fencing token; 0: free, or none, or it cannot be read */
-  uint32_t lease_ms;  /* the whole lease; 0: free, or not known: Redisson's, of an earlier release,
+  int64_t ttl_ms; /* how much of the lease is left; -1: it does not end; -2: the lock is free */
+  uint32_t hold_count; /* 0: the lock is free, or was handed over and is not confirmed yet */
+  uint64_t token;      /* the fencing token; 0: free, or none, or it cannot be read */
+  uint32_t lease_ms;   /* the whole lease; 0: free, or not known: Redisson's, of an earlier release,
                          re-entered */
-  int64_t unheard_ms; /* since the holder was last heard, by the server's clock; -1: not known */
-  bool renews;        /* as with FAIRLOCK_RENEW; false: or not known */
+  int64_t unheard_ms;  /* since the holder was last heard, by the server's clock; -1: not known */
+  bool renews;         /* as with FAIRLOCK_RENEW; false: or not known */
 };
 
 /*

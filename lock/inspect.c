@@ -28,7 +28,7 @@ static uint32_t holders_of(const struct fairlock_engine *engine)
 /* Takes apart the sum that inspect.lua describes. */
 static void take_kind(struct fairlock_report *report, uint64_t kind)
 {
-  report->ours = (kind & 1) != 0;
+  report->kind = kind & 1 ? FAIRLOCK_KIND_FAIRLOCK : FAIRLOCK_KIND_REDISSON;
   report->listens = (kind & 2) != 0;
   report->renews = (kind & 4) != 0;
   report->lease_ms = (uint32_t)(kind >> 3);
@@ -46,7 +46,15 @@ static void judge(struct fairlock_report *report)
   if (report->shares && unheard_ms < 0 && -unheard_ms <= lease_ms / 16 + 1) unheard_ms = 0;
   bool known = lease_ms > 0 && report->ttl_ms >= 0 && unheard_ms >= 0;
   report->unheard_ms = known ? unheard_ms : -1;
-  report->alive = !(known && report->renews && 3 * unheard_ms > 2 * lease_ms);
+  if (!known || !report->renews) return;
+  report->life = 3 * unheard_ms > 2 * lease_ms ? FAIRLOCK_LIFE_DEAD : FAIRLOCK_LIFE_ALIVE;
+}
+
+/* Nobody holds it. */
+static void free_lock(struct fairlock_report *report)
+{
+  report->id = NULL;
+  report->kind = FAIRLOCK_KIND_NONE;
 }
 
 static void take_holder(const struct fairlock_engine *engine, struct fairlock_report *report)
@@ -55,7 +63,7 @@ static void take_holder(const struct fairlock_engine *engine, struct fairlock_re
   uint64_t limit = (uint64_t)values[COUNT] >> 16;
   report->ttl_ms = values[TTL];
   report->token = (uint64_t)values[FENCE];
-  report->hold_count = values[COUNT] & UINT16_MAX;
+  report->hold_count = (uint32_t)(values[COUNT] & UINT16_MAX);
   report->shares = limit > 0;
   report->limit = limit > 0 ? (uint32_t)(limit - 1) : 0;
   take_kind(report, (uint64_t)values[KIND]);
@@ -63,7 +71,7 @@ static void take_holder(const struct fairlock_engine *engine, struct fairlock_re
   report->holder_index = (engine->element - 1) / HOLDER_SIZE;
   judge(report);
   if (report->id_size > 0) report->holder_count = holders_of(engine);
-  else report->id = NULL;
+  else free_lock(report);
 }
 
 static void take_waiter(const struct fairlock_engine *engine, uint32_t element,
@@ -71,10 +79,10 @@ static void take_waiter(const struct fairlock_engine *engine, uint32_t element,
 {
   const int64_t *values = engine->values;
   report->place = element / WAITER_SIZE + 1;
-  report->ours = values[0] > 0;
-  report->later = values[0] == 2;
+  report->kind = values[0] > 0 ? FAIRLOCK_KIND_FAIRLOCK : FAIRLOCK_KIND_REDISSON;
   report->shares = values[0] > 2;
-  report->alive = values[1] > 0;
+  report->life = values[1] > 0 ? FAIRLOCK_LIFE_ALIVE : FAIRLOCK_LIFE_DEAD;
+  if (values[0] == 2) report->life = FAIRLOCK_LIFE_UNKNOWN;
   report->listens = values[1] > 1;
 }
 

@@ -21,10 +21,10 @@ static bool copy_party(struct party *party, const struct fairlock_report *report
   memcpy(party->id, report->id, report->id_size);
   party->id[report->id_size] = 0;
   party->id_size = report->id_size;
-  party->ours = report->ours;
+  party->ours = report->kind == FAIRLOCK_KIND_FAIRLOCK;
   party->listens = report->listens;
-  party->alive = report->alive;
-  party->later = report->later;
+  party->alive = report->life != FAIRLOCK_LIFE_DEAD;
+  party->later = report->place > 0 && report->life == FAIRLOCK_LIFE_UNKNOWN;
   party->shares = report->shares;
   party->seen_at = 0;
   return true;

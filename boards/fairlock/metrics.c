@@ -37,9 +37,12 @@ struct metrics_shared {
 void metrics_count(const struct metrics *metrics, const struct fairlock_counters *counters)
 {
   const uint32_t values[COUNTS] = {
-      [WAITS] = counters->waits,          [GRANTED] = counters->granted,
-      [POLLED] = counters->polled,        [RENEWALS] = counters->renewals,
-      [CONNECTIONS] = counters->connects, [REQUESTS] = counters->requests,
+      [WAITS] = counters->waits,
+      [GRANTED] = counters->granted,
+      [POLLED] = counters->polled,
+      [RENEWALS] = counters->renewals,
+      [CONNECTIONS] = counters->connections,
+      [REQUESTS] = counters->requests,
   };
   if (metrics->path == NULL) return;
   for (int i = 0; i < COUNTS; i++)

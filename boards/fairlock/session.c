@@ -590,7 +590,7 @@ static bool changes(struct session *session)
 {
   return session->credentials.function != NULL &&
          fairlock_server_status(&session->client) == FAIRLOCK_DENIED &&
-         fairlock_read_counters(&session->client).connects > 0;
+         fairlock_read_counters(&session->client).connections > 0;
 }
 
 bool session_may_pass(struct session *session, int status)

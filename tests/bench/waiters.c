@@ -205,7 +205,7 @@ static void check_all(struct crowd *crowd)
   for (int i = 0; i < crowd->real; i++) {
     struct small_client *waiter = &crowd->waiter[i];
     must(fairlock_result(&waiter->door) == FAIRLOCK_PENDING, "a waiter does not wait");
-    must(fairlock_read_counters(&waiter->client).connects == 1, "a connection broke");
+    must(fairlock_read_counters(&waiter->client).connections == 1, "a connection broke");
   }
   while (crowd->answered < crowd->sent)
     take_answers(crowd);

@@ -122,8 +122,13 @@ static void contend(struct fairlock *handle, long for_ms, long hold_ms, long pau
 static void print_waiter(const struct fairlock_report *report, void *context)
 {
   (void)context;
+#if FAIRLOCK_VERSION_NUMBER == 1000001L /* 1.0.0-rc1 */
   const char *word = report->alive ? "alive" : "dead";
   if (report->later) word = "unknown";
+#else
+  const char *word = report->life == FAIRLOCK_LIFE_ALIVE ? "alive" : "dead";
+  if (report->life == FAIRLOCK_LIFE_UNKNOWN) word = "unknown";
+#endif
   if (report->place > 0) printf(" %s", word);
 }
 

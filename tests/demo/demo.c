@@ -80,7 +80,7 @@ static void take_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
   if (report->place == 0) listening = 0;
-  else if (report->listens && report->alive) listening++;
+  else if (report->listens && report->life == FAIRLOCK_LIFE_ALIVE) listening++;
   note_arrival(report);
   screen_report(report);
 }

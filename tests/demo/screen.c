@@ -268,7 +268,7 @@ static void describe(const struct fairlock_report *report, char text[32])
 {
   const struct contender *contender = find_contender(screen.all, report);
   const char *trouble = "";
-  if (!report->alive) trouble = " (dead)";
+  if (report->life == FAIRLOCK_LIFE_DEAD) trouble = " (dead)";
   else if (report->place > 0 && !report->listens) trouble = " (silent)";
   else if (report->place == 0 && contender != NULL && contender->killed_at != 0)
     trouble = " (killed)";

@@ -276,7 +276,7 @@ static void test_two_slots(void)
        left > 0;)
     left = cluster_move_key(&rig, slot, owner, to);
   CHECK(cluster_move_end(&rig, slot, owner, to));
-  uint32_t connects = fairlock_read_counters(&client.client).connects;
+  uint32_t connects = fairlock_read_counters(&client.client).connections;
   CHECK_EQUAL(fairlock_acquire(&window, 5000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);
   CHECK(strstr(client_error(&client), "MOVED") != NULL);
   uint32_t renewals = fairlock_read_counters(&client.client).renewals;
@@ -286,7 +286,7 @@ static void test_two_slots(void)
   CHECK(fairlock_read_counters(&client.client).renewals > renewals);
   CHECK(fairlock_remaining_ms(&door) > 0);
   CHECK_EQUAL(client.losses, 0);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connects, connects);
+  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, connects);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&window, 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&door, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);

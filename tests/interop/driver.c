@@ -114,11 +114,12 @@ static void report(const struct fairlock_report *item, void *context)
   } else {
     status->size +=
         (size_t)snprintf(status->text + status->size, sizeof status->text - status->size, " %d %d",
-                         item->listens, item->alive);
+                         item->listens, item->life != FAIRLOCK_LIFE_DEAD);
   }
-  status->size += (size_t)snprintf(
-      status->text + status->size, sizeof status->text - status->size, " %d %.*s", item->ours,
-      item->id == NULL ? 1 : (int)item->id_size, item->id == NULL ? "-" : item->id);
+  status->size += (size_t)snprintf(status->text + status->size, sizeof status->text - status->size,
+                                   " %d %.*s", item->kind == FAIRLOCK_KIND_FAIRLOCK,
+                                   item->id == NULL ? 1 : (int)item->id_size,
+                                   item->id == NULL ? "-" : item->id);
 }
 
 static int inspect(const char *lock, struct status *status)

@@ -175,7 +175,7 @@ void service_until_queued(struct client *client, const char *name, int64_t lengt
 
 static uint32_t connects_of(struct client *client)
 {
-  return fairlock_read_counters(&client->client).connects;
+  return fairlock_read_counters(&client->client).connections;
 }
 
 void service_until_broken(struct client *client, uint32_t connects)
@@ -214,9 +214,9 @@ void picture_report(const struct fairlock_report *report, void *context)
   }
   if (report->place <= 8) copy_id(picture->waiter[report->place - 1], report);
   picture->seen++;
-  picture->ours += report->ours;
-  picture->later += report->later;
-  picture->alive += report->alive;
+  picture->ours += report->kind == FAIRLOCK_KIND_FAIRLOCK;
+  picture->later += report->life == FAIRLOCK_LIFE_UNKNOWN;
+  picture->alive += report->life != FAIRLOCK_LIFE_DEAD;
   picture->listening += report->listens;
 }
 

@@ -129,7 +129,8 @@ static void test_redissons_hold(void)
   CHECK_EQUAL(ask(token), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(ask(FAIRLOCK_ANY_TOKEN), FAIRLOCK_NOT_LISTENING);
   look();
-  CHECK(!report.ours && report.alive && !report.listens);
+  CHECK(report.kind == FAIRLOCK_KIND_REDISSON && report.life == FAIRLOCK_LIFE_UNKNOWN &&
+        !report.listens);
   CHECK_EQUAL(report.lease_ms, 0);
   CHECK_EQUAL(report.unheard_ms, -1);
   CHECK_EQUAL(report.token, 0);
@@ -213,15 +214,16 @@ static void test_alive(void)
   begin_asked(false);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
   look();
-  CHECK(report.alive && report.renews);
+  CHECK(report.life == FAIRLOCK_LIFE_ALIVE && report.renews);
   CHECK_EQUAL(report.lease_ms, 30000);
   CHECK(report.unheard_ms >= 0 && report.unheard_ms < 20000);
   leave_ms(9900);
   look();
-  CHECK(!report.alive && report.unheard_ms >= 20100 && report.unheard_ms <= 30000);
+  CHECK(report.life == FAIRLOCK_LIFE_DEAD && report.unheard_ms >= 20100 &&
+        report.unheard_ms <= 30000);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
   look();
-  CHECK(report.alive && report.unheard_ms < 20000);
+  CHECK(report.life == FAIRLOCK_LIFE_ALIVE && report.unheard_ms < 20000);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   look();
@@ -236,11 +238,11 @@ static void test_alive_reentered(void)
   CHECK_EQUAL(fairlock_try_acquire(&mine, 10000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
   look();
-  CHECK(report.alive && report.renews);
+  CHECK(report.life == FAIRLOCK_LIFE_ALIVE && report.renews);
   CHECK_EQUAL(report.lease_ms, 30000);
   leave_ms(9900);
   look();
-  CHECK(!report.alive);
+  CHECK(report.life == FAIRLOCK_LIFE_DEAD);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&mine, 3600000), FAIRLOCK_OK);
@@ -248,7 +250,7 @@ static void test_alive_reentered(void)
     CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
     leave_ms(40000);
     look();
-    CHECK(report.alive && !report.renews);
+    CHECK(report.life == FAIRLOCK_LIFE_UNKNOWN && !report.renews);
   }
   for (int times = 0; times < 3; times++)
     CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
@@ -260,7 +262,7 @@ static void test_silent(void)
 {
   begin_with(false, 9000);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  AWAIT((look(), !report.alive), sleep_ms(10));
+  AWAIT((look(), report.life == FAIRLOCK_LIFE_DEAD), sleep_ms(10));
   CHECK(report.unheard_ms > 6000 && report.unheard_ms <= 9000 && report.ttl_ms < 3000);
   (void)fairlock_release(&mine);
   end_asked();
@@ -273,14 +275,14 @@ static void test_alive_unknown(void)
   CHECK_EQUAL(fairlock_try_acquire(&mine, 30000), FAIRLOCK_OK);
   leave_ms(9900);
   look();
-  CHECK(report.alive && !report.renews);
+  CHECK(report.life == FAIRLOCK_LIFE_UNKNOWN && !report.renews);
   CHECK_EQUAL(report.lease_ms, 30000);
   CHECK(report.unheard_ms >= 20100 && report.unheard_ms <= 30000);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK(raw_run(&redis, "HSET fairlock:{broken} lease %s", "1700000000000000 90000+"));
   look();
-  CHECK(report.alive && report.token == fairlock_token(&mine));
+  CHECK(report.life != FAIRLOCK_LIFE_DEAD && report.token == fairlock_token(&mine));
   CHECK_EQUAL(report.lease_ms, 0);
   CHECK_EQUAL(report.unheard_ms, -1);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
@@ -300,7 +302,7 @@ static void test_lease_after_handover(void)
   CHECK_EQUAL(report.lease_ms, 0);
   CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
   AWAIT((look(), report.hold_count == 1), service_for(&here, 10));
-  CHECK(report.renews && report.alive);
+  CHECK(report.renews && report.life != FAIRLOCK_LIFE_DEAD);
   CHECK_EQUAL(report.lease_ms, 30000);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
   look();
@@ -322,7 +324,7 @@ static void look_at(const char *field, const char *value)
 {
   CHECK(raw_run(&redis, "HSET fairlock:{broken} %s %s", field, value));
   look();
-  CHECK(report.ours && report.id != NULL);
+  CHECK(report.kind == FAIRLOCK_KIND_FAIRLOCK && report.id != NULL);
 }
 
 /*
@@ -356,7 +358,7 @@ static void test_unreadable(void)
   (void)snprintf(lease, sizeof lease, "%s 9999999999+", token);
   look_at("lease", lease);
   CHECK_EQUAL(report.lease_ms, 0);
-  CHECK(report.alive);
+  CHECK(report.life != FAIRLOCK_LIFE_DEAD);
   CHECK(raw_run(&redis, "HDEL fairlock:{broken} token"));
   look();
   CHECK_EQUAL((int64_t)report.token, 0);

@@ -300,7 +300,7 @@ static void test_cut_off(void)
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   struct event event = actor_hear(&far, SOON);
   CHECK_EQUAL(event.status, FAIRLOCK_OK);
-  CHECK_EQUAL(event.stats.connects, 2);
+  CHECK_EQUAL(event.stats.connections, 2);
   CHECK_EQUAL(actor_hear(&near, 0).status, FAIRLOCK_PENDING);
   CHECK_EQUAL(actor_do(&far, 'r', 0, 0).status, FAIRLOCK_OK);
   CHECK_EQUAL(actor_hear(&near, SOON).status, FAIRLOCK_OK);
@@ -522,7 +522,7 @@ static void test_forged_messages(void)
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   struct event event = actor_hear(&waiter, SOON);
   CHECK_EQUAL(event.status, FAIRLOCK_OK);
-  CHECK_EQUAL(event.stats.connects, 1);
+  CHECK_EQUAL(event.stats.connections, 1);
   CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{forged} token"), (int64_t)event.token);
   CHECK_EQUAL(actor_do(&waiter, 'r', 0, 0).status, FAIRLOCK_OK);
   actor_end(&waiter);
@@ -546,7 +546,7 @@ static void test_cancel_offline(void)
     CHECK_EQUAL(fairlock_start_acquire(&waiter, i == 0 ? FAIRLOCK_FOREVER : 3000, FAIRLOCK_RENEW),
                 FAIRLOCK_PENDING);
     AWAIT(queue_length(&redis, "offline") == 1, fairlock_poll(&other.client, 10));
-    uint32_t connects = fairlock_read_counters(&other.client).connects;
+    uint32_t connects = fairlock_read_counters(&other.client).connections;
     atomic_store(&proxy.control->refuse, 1);
     proxy_sever(&proxy);
     service_until_broken(&other, connects);

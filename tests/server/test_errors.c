@@ -131,7 +131,7 @@ static void test_longest_password(void)
     CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
-    CHECK_EQUAL(fairlock_read_counters(&client.client).connects, 1);
+    CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
     close_one();
   }
   server_stop(&own);
@@ -226,7 +226,7 @@ static void test_too_many_clients_while_waiting(void)
   CHECK(rejections(&look) > 1);
   CHECK(rejections(&look) < 20); /* the 20th comes after a minute and more */
   CHECK(raw_run(&look, "CONFIG SET maxclients 100"));
-  AWAIT(fairlock_read_counters(&client.client).connects == 2, service_for(&client, 10));
+  AWAIT(fairlock_read_counters(&client.client).connections == 2, service_for(&client, 10));
   CHECK_EQUAL(queue_length(&look, "errors"), 2);
   CHECK_EQUAL(fairlock_release(&held), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
@@ -741,7 +741,7 @@ static void test_giant_ttl(void)
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "errors"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&waiter, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_acquire(&waiter, 300, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
-  CHECK_EQUAL(fairlock_read_counters(&other.client).connects, 1);
+  CHECK_EQUAL(fairlock_read_counters(&other.client).connections, 1);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
   client_close(&other);

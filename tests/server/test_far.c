@@ -138,7 +138,7 @@ static void judge(const struct distance *distance, struct common *common, uint64
   bool good = CHECK_EQUAL(atomic_load(&common->wrong), FAIRLOCK_OK);
   good &= CHECK_EQUAL(atomic_load(&common->together), 0);
   for (int i = 0; i < ALL; i++) {
-    good &= CHECK_EQUAL(common->counters[i].connects, 1);
+    good &= CHECK_EQUAL(common->counters[i].connections, 1);
     good &= CHECK_EQUAL(common->counters[i].losses, 0);
     if (i > FAR) continue; /* the near ones came together */
     good &= CHECK(common->first[i] > token);

@@ -143,7 +143,7 @@ static void test_holder(void)
   CHECK(picture.held);
   CHECK(picture.token == token);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connects, 1);
+  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
   CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
   client_close(&client);
 }
@@ -230,7 +230,7 @@ static void test_waiter(void)
   CHECK_EQUAL(await_result(&client, &door), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connects, 1);
+  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
   client_close(&client);
 }
 
@@ -277,7 +277,7 @@ static void test_threads(void)
   CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
   fairlock_stop(&client.client);
   CHECK_EQUAL(pthread_join(runner, NULL), 0);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connects, 1);
+  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
   client_close(&client);
 }
 

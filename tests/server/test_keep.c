@@ -292,10 +292,10 @@ static void test_break(void)
     CHECK(given_back_within("break", KEEP_MS / 2));
     CHECK(pair() > token);
     token = pair();
-    uint32_t connects = fairlock_read_counters(&keeper.client.client).connects;
+    uint32_t connects = fairlock_read_counters(&keeper.client.client).connections;
     proxy_sever(&proxy);
     CHECK(pair() >= token); /* before, or after the client has noticed */
-    AWAIT(fairlock_read_counters(&keeper.client.client).connects > connects, sleep_ms(2));
+    AWAIT(fairlock_read_counters(&keeper.client.client).connections > connects, sleep_ms(2));
   }
   keeper_close();
   CHECK(nothing_left(&redis, "break"));

@@ -197,7 +197,7 @@ static void test_wholly_in_braces(void)
   CHECK_EQUAL(fairlock_force_release(&one.client, "{x}", 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_ask_release(&one.client, "{x}", 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&one.client, "{x}", 3, picture_report, NULL), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_read_counters(&one.client).connects, 0);
+  CHECK_EQUAL(fairlock_read_counters(&one.client).connections, 0);
   client_close(&one);
 }
 
@@ -216,7 +216,7 @@ static void test_too_long(void)
   CHECK_EQUAL(fairlock_force_release(&one.client, name, 101, FAIRLOCK_ANY_TOKEN),
               FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(fairlock_inspect(&one.client, name, 101, picture_report, NULL), FAIRLOCK_TOO_LONG);
-  CHECK_EQUAL(fairlock_read_counters(&one.client).connects, 0);
+  CHECK_EQUAL(fairlock_read_counters(&one.client).connections, 0);
   CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, name, 100), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   client_close(&one);
@@ -314,7 +314,7 @@ static void make_ids(const char *client_id, const char *beginning)
     fairlock_id(&handle[i], again);
     CHECK(strcmp(again, id[i]) == 0);
     CHECK_EQUAL(hold_count_of(&redis, "ids", id[i]), 1);
-    CHECK_EQUAL(fairlock_read_counters(&some[i].client).connects, 2);
+    CHECK_EQUAL(fairlock_read_counters(&some[i].client).connections, 2);
     CHECK_EQUAL(fairlock_release(&handle[i]), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_deinit(&handle[i]), FAIRLOCK_OK);
     client_close(&some[i]);

@@ -427,7 +427,7 @@ static void test_connect(void)
   client_open(&here, server.port);
   CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&here.client).connects, 1);
+  CHECK_EQUAL(fairlock_read_counters(&here.client).connections, 1);
   client_close(&here);
   client_open(&there, free_port());
   CHECK_EQUAL(fairlock_connect(&there.client), FAIRLOCK_UNREACHABLE);

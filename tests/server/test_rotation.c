@@ -147,7 +147,7 @@ static bool all_connected(const uint32_t before[MEMBERS])
   for (int i = 0; i < MEMBERS; i++) {
     struct fairlock_client *client = &members[i].client.client;
     if (!fairlock_engine_ready(&client->engine)) return false;
-    if (fairlock_read_counters(client).connects == before[i]) return false;
+    if (fairlock_read_counters(client).connections == before[i]) return false;
   }
   return true;
 }
@@ -162,7 +162,7 @@ static void rotate(int round, int hold_ms)
   uint32_t connects[MEMBERS];
   (void)snprintf(password, sizeof password, "secret%d", round);
   for (int i = 0; i < MEMBERS; i++)
-    connects[i] = fairlock_read_counters(&members[i].client.client).connects;
+    connects[i] = fairlock_read_counters(&members[i].client.client).connections;
   if (round % 4 == 0) note(password);
   if (round % 4 == 3) CHECK(raw_run(&redis, "ACL DELUSER job"));
   else serve(password);
@@ -192,9 +192,9 @@ static void test_rotations(void)
   for (int i = 0; i < MEMBERS; i++) {
     struct fairlock_counters counters = fairlock_read_counters(&members[i].client.client);
     printf("# %d: %u holds, %u connections, asked %d times, %d of them because of a refusal\n", i,
-           (unsigned)counters.acquisitions, (unsigned)counters.connects, members[i].keys.asked,
+           (unsigned)counters.acquisitions, (unsigned)counters.connections, members[i].keys.asked,
            members[i].keys.refused);
-    CHECK(counters.connects >= rotations);
+    CHECK(counters.connections >= rotations);
     refused += members[i].keys.refused;
   }
   printf("# %u holds\n", holds);
@@ -304,7 +304,7 @@ static void test_shares_expiry(void)
   share_all(tokens);
   AWAIT(members[0].keys.asked >= 6 && members[MEMBERS - 1].keys.asked >= 6, service_all(10, 0));
   for (int i = 0; i < MEMBERS; i++)
-    CHECK_EQUAL(fairlock_read_counters(&members[i].client.client).connects, 1);
+    CHECK_EQUAL(fairlock_read_counters(&members[i].client.client).connections, 1);
   end_shares(tokens);
   finish();
 }
@@ -314,7 +314,7 @@ static int64_t connections(void)
 {
   int64_t sum = 0;
   for (int i = 0; i < MEMBERS; i++)
-    sum += fairlock_read_counters(&members[i].client.client).connects;
+    sum += fairlock_read_counters(&members[i].client.client).connections;
   return sum;
 }
 
@@ -359,7 +359,7 @@ static void test_refused_auth(void)
   int asked = members[0].keys.asked;
   note("secret");
   AWAIT(members[0].keys.asked > asked, service_all(10, 0));
-  CHECK_EQUAL(fairlock_read_counters(&members[0].client.client).connects, 1);
+  CHECK_EQUAL(fairlock_read_counters(&members[0].client.client).connections, 1);
   CHECK_EQUAL(fairlock_release(&members[0].handle), FAIRLOCK_OK);
   finish();
 }

@@ -416,7 +416,8 @@ static void test_inspect_and_break(void)
     CHECK_EQUAL(reports[i].holder_count, 3);
     CHECK_EQUAL(reports[i].holder_index, i);
     CHECK_EQUAL(reports[i].waiter_count, 2);
-    CHECK(reports[i].shares && reports[i].ours && reports[i].alive);
+    CHECK(reports[i].shares && reports[i].kind == FAIRLOCK_KIND_FAIRLOCK &&
+          reports[i].life != FAIRLOCK_LIFE_DEAD);
     CHECK_EQUAL(reports[i].limit, 3);
     CHECK_EQUAL(reports[i].hold_count, 1);
     CHECK(reports[i].token == fairlock_token(sharer(order[i])));
@@ -424,7 +425,8 @@ static void test_inspect_and_break(void)
   CHECK_EQUAL(reports[0].lease_ms, 60000);
   CHECK(reports[0].ttl_ms > 50000 && reports[1].ttl_ms <= 43000);
   CHECK_EQUAL(reports[3].place, 1);
-  CHECK(reports[3].shares && reports[3].ours && !reports[4].shares && reports[4].ours);
+  CHECK(reports[3].shares && reports[3].kind == FAIRLOCK_KIND_FAIRLOCK && !reports[4].shares &&
+        reports[4].kind == FAIRLOCK_KIND_FAIRLOCK);
 
   uint64_t token = fairlock_token(sharer(1));
   CHECK_EQUAL(fairlock_force_release(&clients[5].client, name, sizeof name - 1, token),
@@ -458,7 +460,7 @@ static void test_inspect_oddities(void)
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
   look();
   CHECK_EQUAL(reported, 1);
-  CHECK(reports[0].shares && reports[0].ours && reports[0].ttl_ms > 0);
+  CHECK(reports[0].shares && reports[0].kind == FAIRLOCK_KIND_FAIRLOCK && reports[0].ttl_ms > 0);
   CHECK_EQUAL(reports[0].hold_count, 0);
   CHECK_EQUAL(reports[0].limit, 1);
   CHECK_EQUAL(reports[0].lease_ms, 0);

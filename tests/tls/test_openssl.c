@@ -244,7 +244,7 @@ static void service_pair(int ms)
 
 static uint32_t connects(int i)
 {
-  return fairlock_read_counters(&pair.safe[i].client.client).connects;
+  return fairlock_read_counters(&pair.safe[i].client.client).connections;
 }
 
 static void end_connections(void)

@@ -325,7 +325,7 @@ static void fork_beside(const char *protocol)
   fairlock_stop(&safe.client.client);
   CHECK_EQUAL(pthread_join(servant, NULL), 0);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&safe.client.client).connects, 1);
+  CHECK_EQUAL(fairlock_read_counters(&safe.client.client).connections, 1);
   safe_close(&safe);
 }
 

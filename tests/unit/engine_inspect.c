@@ -37,11 +37,12 @@ void test_inspect(void)
   CHECK_EQUAL(reports[0].waiter_count, 2);
   CHECK_EQUAL(reports[0].holder_count, 1);
   CHECK(!reports[0].shares && !reports[1].shares && !reports[2].shares);
-  CHECK(reports[0].ours && strcmp(ids[0], "h:1") == 0);
+  CHECK(reports[0].kind == FAIRLOCK_KIND_FAIRLOCK && strcmp(ids[0], "h:1") == 0);
   CHECK_EQUAL(reports[1].place, 1);
-  CHECK(reports[1].ours && reports[1].alive && reports[1].listens && strcmp(ids[1], "w:1") == 0);
-  CHECK(!reports[1].later && !reports[2].later);
-  CHECK(!reports[2].ours && reports[2].alive && !reports[2].listens && strcmp(ids[2], "w:2") == 0);
+  CHECK(reports[1].kind == FAIRLOCK_KIND_FAIRLOCK && reports[1].life == FAIRLOCK_LIFE_ALIVE &&
+        reports[1].listens && strcmp(ids[1], "w:1") == 0);
+  CHECK(reports[2].kind == FAIRLOCK_KIND_REDISSON && reports[2].life == FAIRLOCK_LIFE_ALIVE &&
+        !reports[2].listens && strcmp(ids[2], "w:2") == 0);
 }
 
 /* A holder's lease, and when it was heard last: {ttl, kind, hold count}, and what follows. */
@@ -51,19 +52,20 @@ void test_inspect_holder(void)
     const char *ttl, *kind, *count;
     uint32_t lease_ms;
     int64_t unheard_ms;
-    bool listens, renews, alive;
+    bool listens, renews;
+    enum fairlock_life life;
   } rows[] = {
       /* 30000 * 8 + 7: it listens and renews */
-      {"30000", "240007", "1", 30000, 0, true, true, true},
-      {"20000", "240007", "1", 30000, 10000, true, true, true},
-      {"10000", "240005", "1", 30000, 20000, false, true, true},
-      {"9999", "240005", "1", 30000, 20001, false, true, false},
-      {"0", "240007", "1", 30000, 30000, true, true, false},
-      {"1000", "240001", "1", 30000, 29000, false, false, true},
-      {"30001", "240007", "1", 30000, -1, true, true, true},
-      {"-1", "240007", "1", 30000, -1, true, true, true},
-      {"1000", "1", "0", 0, -1, false, false, true},
-      {"1000", "0", "1", 0, -1, false, false, true},
+      {"30000", "240007", "1", 30000, 0, true, true, FAIRLOCK_LIFE_ALIVE},
+      {"20000", "240007", "1", 30000, 10000, true, true, FAIRLOCK_LIFE_ALIVE},
+      {"10000", "240005", "1", 30000, 20000, false, true, FAIRLOCK_LIFE_ALIVE},
+      {"9999", "240005", "1", 30000, 20001, false, true, FAIRLOCK_LIFE_DEAD},
+      {"0", "240007", "1", 30000, 30000, true, true, FAIRLOCK_LIFE_DEAD},
+      {"1000", "240001", "1", 30000, 29000, false, false, FAIRLOCK_LIFE_UNKNOWN},
+      {"30001", "240007", "1", 30000, -1, true, true, FAIRLOCK_LIFE_UNKNOWN},
+      {"-1", "240007", "1", 30000, -1, true, true, FAIRLOCK_LIFE_UNKNOWN},
+      {"1000", "1", "0", 0, -1, false, false, FAIRLOCK_LIFE_UNKNOWN},
+      {"1000", "0", "1", 0, -1, false, false, FAIRLOCK_LIFE_UNKNOWN},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     begin();
@@ -82,8 +84,8 @@ void test_inspect_holder(void)
     CHECK_EQUAL(reports[0].unheard_ms, rows[i].unheard_ms);
     CHECK_EQUAL(reports[0].listens, rows[i].listens);
     CHECK_EQUAL(reports[0].renews, rows[i].renews);
-    CHECK_EQUAL(reports[0].alive, rows[i].alive);
-    CHECK_EQUAL(reports[0].ours, rows[i].kind[0] != '0');
+    CHECK_EQUAL(reports[0].life, rows[i].life);
+    CHECK_EQUAL(reports[0].kind == FAIRLOCK_KIND_FAIRLOCK, rows[i].kind[0] != '0');
   }
 }
 
@@ -110,23 +112,24 @@ void test_inspect_sharers(void)
     CHECK_EQUAL(reports[i].holder_count, 3);
     CHECK_EQUAL(reports[i].waiter_count, 2);
     CHECK_EQUAL(reports[i].limit, 4);
-    CHECK(reports[i].shares && reports[i].ours);
+    CHECK(reports[i].shares && reports[i].kind == FAIRLOCK_KIND_FAIRLOCK);
     CHECK_EQUAL(reports[i].hold_count, 2 - i);
   }
   CHECK(strcmp(ids[0], "h:3") == 0 && strcmp(ids[1], "h:1") == 0 && strcmp(ids[2], "h:2") == 0);
   CHECK_EQUAL(reports[0].ttl_ms, 31877);
   CHECK_EQUAL(reports[0].unheard_ms, -1);
-  CHECK(reports[0].alive && reports[0].listens && reports[0].renews);
+  CHECK(reports[0].life == FAIRLOCK_LIFE_UNKNOWN && reports[0].listens && reports[0].renews);
   CHECK_EQUAL(reports[1].unheard_ms, 20001);
-  CHECK(!reports[1].alive && !reports[1].listens);
+  CHECK(reports[1].life == FAIRLOCK_LIFE_DEAD && !reports[1].listens);
   CHECK_EQUAL(reports[1].token, 42);
   CHECK_EQUAL(reports[2].unheard_ms, 0);
-  CHECK(reports[2].alive && !reports[2].renews);
+  CHECK(reports[2].life == FAIRLOCK_LIFE_UNKNOWN && !reports[2].renews);
   CHECK_EQUAL(reports[3].place, 1);
-  CHECK(reports[3].shares && reports[3].ours && !reports[3].later);
+  CHECK(reports[3].shares && reports[3].kind == FAIRLOCK_KIND_FAIRLOCK &&
+        reports[3].life == FAIRLOCK_LIFE_ALIVE);
   CHECK(strcmp(ids[3], "w:1") == 0);
   CHECK_EQUAL(reports[4].place, 2);
-  CHECK(!reports[4].shares && reports[4].later && reports[4].alive);
+  CHECK(!reports[4].shares && reports[4].life == FAIRLOCK_LIFE_UNKNOWN);
 }
 
 /* What is left of a share's lease, and whether its holder was heard. */
@@ -166,7 +169,8 @@ void test_inspect_later_release(void)
   feed("*9\r\n:4294967297\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n$0\r\n\r\n:2\r\n:1\r\n$3\r\nw:1\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(reported, 2);
-  CHECK(reports[1].ours && reports[1].later && reports[1].alive && !reports[1].listens);
+  CHECK(reports[1].kind == FAIRLOCK_KIND_FAIRLOCK && reports[1].life == FAIRLOCK_LIFE_UNKNOWN &&
+        !reports[1].listens);
 }
 
 /* An id that is too long is shown as "?", and the lock may be free although somebody waits. */

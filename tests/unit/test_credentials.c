@@ -382,7 +382,7 @@ static void test_auth(void)
   drain();
   CHECK_EQUAL(output_size, 0);
   CHECK(fairlock_engine_remaining_ms(&a, now) > 0);
-  CHECK_EQUAL(engine.counters.connects, 1);
+  CHECK_EQUAL(engine.counters.connections, 1);
   CHECK_EQUAL(a.flags & 2, 2); /* still subscribed */
 }
 
@@ -443,7 +443,7 @@ static void test_auth_refused(void)
   feed("+OK\r\n");
   wait_in_silence(3000);
   CHECK(sends_auth("default", "first"));
-  CHECK_EQUAL(engine.counters.connects, 1);
+  CHECK_EQUAL(engine.counters.connections, 1);
 }
 
 /* None at its time: who is next sends; it is tried again. */

@@ -573,7 +573,7 @@ static void test_moved_malformed(void)
   not_followed("-MOVED x 10.0.0.7:7001\r\n");
   not_followed("-MOVED 8632 7 10.0.0.7:7001\r\n");
   not_followed("-MOVED 8631 10.0.0.7:7001\r\n");
-  CHECK_EQUAL(engine.counters.connects, 1);
+  CHECK_EQUAL(engine.counters.connections, 1);
 }
 
 /* It is cut where the receive buffer ends: nobody knows which port that was. */
@@ -757,7 +757,7 @@ static void test_moved_with_another_slot_in_use(void)
   CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
   CHECK(fairlock_engine_remaining_ms(&b, now) > 0);
-  CHECK_EQUAL(engine.counters.connects, 1);
+  CHECK_EQUAL(engine.counters.connections, 1);
 }
 
 /* So does the SSUBSCRIBE of a waiter. */
