@@ -72,10 +72,13 @@ static bool sends_slowly(const struct party *party)
   return world->profile.synced || world->profile.split > 0 || party->device->blocked > 0;
 }
 
-/* To a server that was no master any more: the master does not know, and waits for the lease. */
+/*
+ * To a server that was no master any more, where it may have held again since: the master does not
+ * know, and waits for the lease.
+ */
 static bool gave_back_elsewhere(const struct party *party)
 {
-  return party->repetition.released == party->held.token;
+  return party->repetition.released >= party->held.token;
 }
 
 /* Two trips, and some time to spare, after somebody has queued. */

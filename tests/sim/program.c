@@ -244,6 +244,8 @@ static void released(struct party *party, int result)
     return;
   }
   if (result == FAIRLOCK_OK && kept_now(party)) party->kept.token = party->repetition.releasing;
+  else if (result == FAIRLOCK_OK && party->handle.phase == RELEASING)
+    ; /* it was kept, and recalled before the program looked */
   else if (!party->downgrades || result != FAIRLOCK_LOST) check_release(party, result);
   rest(party);
 }
