@@ -186,25 +186,8 @@ static void peer_send(const void *data, size_t size)
 
 static struct port_lwip link;
 
-static int link_connect(uint32_t timeout_ms)
-{
-  return link.transport.connect(link.transport.context, timeout_ms);
-}
-
-static int link_send(const void *data, size_t size)
-{
-  return link.transport.send(link.transport.context, data, size);
-}
-
-static int link_recv(void *data, size_t size, uint32_t timeout_ms)
-{
-  return link.transport.recv(link.transport.context, data, size, timeout_ms);
-}
-
-static void link_close(void)
-{
-  link.transport.close(link.transport.context);
-}
+#define LINK (&link.transport)
+#include "support/link.h"
 
 static int memory_at_rest;
 

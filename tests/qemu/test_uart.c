@@ -56,25 +56,8 @@ static const struct port_uart_line line = {read_line, write_line, wait_line, NUL
 static struct port_uart uart;
 static uint32_t starts; /* of the device */
 
-static int link_connect(uint32_t timeout_ms)
-{
-  return uart.transport.connect(uart.transport.context, timeout_ms);
-}
-
-static int link_send(const void *data, size_t size)
-{
-  return uart.transport.send(uart.transport.context, data, size);
-}
-
-static int link_recv(void *data, size_t size, uint32_t timeout_ms)
-{
-  return uart.transport.recv(uart.transport.context, data, size, timeout_ms);
-}
-
-static void link_close(void)
-{
-  uart.transport.close(uart.transport.context);
-}
+#define LINK (&uart.transport)
+#include "support/link.h"
 
 static void open_line(size_t bytes)
 {

@@ -7,34 +7,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "harness.h"
 #include "scripts/hashes.h"
 
 enum { MEMBERS = 5 };
-
-static struct client clients[MEMBERS];
-static struct fairlock_sharing sharing[MEMBERS];
-static struct fairlock_shared shared[MEMBERS];
-static struct fairlock alone[MEMBERS];
-
-static const char name[] = "shared";
-
-static struct fairlock *sharer(int i)
-{
-  return &shared[i].handle;
-}
-
-/* Each member has a client of its own, and a handle of each kind. */
-static void begin_with(uint32_t limit)
-{
-  begin();
-  for (int i = 0; i < MEMBERS; i++) {
-    client_open(&clients[i], server.port);
-    fairlock_use_sharing(&clients[i].client, &sharing[i]);
-    CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, limit), FAIRLOCK_OK);
-    CHECK_EQUAL(fairlock_init(&alone[i], &clients[i].client, name), FAIRLOCK_OK);
-  }
-}
+#include "members.h"
 
 /* The server knows the script from now on, and carries it out without being asked again. */
 static void load_script(void)
@@ -44,40 +20,12 @@ static void load_script(void)
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
 }
 
-static void end_members(void)
-{
-  for (int i = 0; i < MEMBERS; i++) {
-    CHECK_EQUAL(fairlock_deinit(sharer(i)), FAIRLOCK_OK);
-    CHECK_EQUAL(fairlock_deinit(&alone[i]), FAIRLOCK_OK);
-    CHECK_EQUAL(clients[i].losses, 0);
-    client_close(&clients[i]);
-  }
-  CHECK(nothing_left(&redis, name));
-}
-
-static void service_all(void)
+/* None of them has lost its hold. */
+static void end_all(void)
 {
   for (int i = 0; i < MEMBERS; i++)
-    service_for(&clients[i], 1);
-}
-
-/* Queues, and is in its place before this returns. */
-static void queue(int i, struct fairlock *handle)
-{
-  int64_t before = queue_length(&redis, name);
-  CHECK_EQUAL(fairlock_start_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  service_until_queued(&clients[i], name, before + 1);
-}
-
-static bool holds(struct fairlock *handle)
-{
-  return fairlock_result(handle) == FAIRLOCK_OK && fairlock_hold_count(handle) > 0;
-}
-
-static void await_hold(struct fairlock *handle)
-{
-  AWAIT(holds(handle), service_all());
-  CHECK(holds(handle));
+    CHECK_EQUAL(clients[i].losses, 0);
+  end_members();
 }
 
 /* How many share the lock, by what stands in Redis; -1: it is not shared. */
@@ -118,7 +66,7 @@ static void test_join(void)
   CHECK_EQUAL(fairlock_release(&alone[3]), FAIRLOCK_OK);
   await_hold(sharer(4));
   CHECK_EQUAL(fairlock_release(sharer(4)), FAIRLOCK_OK);
-  end_members();
+  end_all();
 }
 
 /* Nobody gets in between, even if all want it alone. */
@@ -138,7 +86,7 @@ static void test_nobody_between(void)
   CHECK_EQUAL(fairlock_release(&alone[1]), FAIRLOCK_OK);
   await_hold(sharer(2));
   CHECK_EQUAL(fairlock_release(sharer(2)), FAIRLOCK_OK);
-  end_members();
+  end_all();
 }
 
 /* Long after its beginning: renewals of the hold come before it and after it. */
@@ -166,7 +114,7 @@ static void test_renewed(void)
   CHECK_EQUAL(fairlock_deinit(&hold), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&share.handle), FAIRLOCK_OK);
   client_close(&brief);
-  end_members();
+  end_all();
 }
 
 /* The server has carried it out, and the answer is lost: the repeated one finds the share. */
@@ -190,7 +138,7 @@ static void test_lost_answer(void)
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
   await_hold(&alone[1]);
   CHECK_EQUAL(fairlock_release(&alone[1]), FAIRLOCK_OK);
-  end_members();
+  end_all();
 }
 
 /* What the script answers to the request for this hold of alone[0], if it comes now. */
@@ -227,7 +175,7 @@ static void test_late(void)
   CHECK_EQUAL(late_answer(token), -1);
   CHECK_EQUAL(holders(), 1);
   CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
-  end_members();
+  end_all();
 }
 
 /* A place in the queue that is left of an earlier wait gives no second share. */
@@ -248,7 +196,7 @@ static void test_left_in_the_queue(void)
   CHECK_EQUAL(holders(), 2);
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
-  end_members();
+  end_all();
 }
 
 /* The hold was ended by somebody else, who is not disturbed. */
@@ -267,7 +215,7 @@ static void test_lost(void)
   CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_downgrade(&alone[0], &shared[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
-  end_members();
+  end_all();
 }
 
 /* Who waits has named another limit: both let go, and that one gets the lock. */
@@ -285,7 +233,7 @@ static void test_other_limit(void)
   await_hold(sharer(1));
   CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
-  end_members();
+  end_all();
 }
 
 /* Who counts on being alone further out goes on doing so. */
@@ -299,7 +247,7 @@ static void test_reentered(void)
   CHECK_EQUAL(fairlock_release(&alone[0]), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_downgrade(&alone[0], &shared[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
-  end_members();
+  end_all();
 }
 
 /* Given up at any time, it leaves nothing. */
@@ -316,7 +264,7 @@ static void test_cancelled(void)
     CHECK_EQUAL(await_result(&clients[0], &alone[0]), FAIRLOCK_UNKNOWN);
     CHECK_EQUAL(raw_number(&redis, "EXISTS %s", name), 0);
   }
-  end_members();
+  end_all();
 }
 
 const struct check_test check_tests[] = {

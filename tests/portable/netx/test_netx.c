@@ -50,25 +50,8 @@ static void aim(ULONG address)
   port_netx_init(&server, &nx_ip, &sending, &there, (UINT)port);
 }
 
-static int link_connect(uint32_t timeout_ms)
-{
-  return server.transport.connect(server.transport.context, timeout_ms);
-}
-
-static int link_send(const void *data, size_t size)
-{
-  return server.transport.send(server.transport.context, data, size);
-}
-
-static int link_recv(void *data, size_t size, uint32_t timeout_ms)
-{
-  return server.transport.recv(server.transport.context, data, size, timeout_ms);
-}
-
-static void link_close(void)
-{
-  server.transport.close(server.transport.context);
-}
+#define LINK (&server.transport)
+#include "support/link.h"
 
 /* Does it again until there is something to return, for ten seconds at most. */
 static int connect_in_the_end(void)

@@ -22,25 +22,8 @@ static struct port_plus_tcp server;
 static int listener = -1;
 static int peer = -1;
 
-static int link_connect(uint32_t timeout_ms)
-{
-  return server.transport.connect(server.transport.context, timeout_ms);
-}
-
-static int link_send(const void *data, size_t size)
-{
-  return server.transport.send(server.transport.context, data, size);
-}
-
-static int link_recv(void *data, size_t size, uint32_t timeout_ms)
-{
-  return server.transport.recv(server.transport.context, data, size, timeout_ms);
-}
-
-static void link_close(void)
-{
-  server.transport.close(server.transport.context);
-}
+#define LINK (&server.transport)
+#include "support/link.h"
 
 static int connect_in_the_end(void)
 {

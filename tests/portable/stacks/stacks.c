@@ -89,21 +89,8 @@ static struct port_posix server;
 static int listener = -1;
 static int peer = -1;
 
-/* The transport's own calls, as the client makes them. */
-static int link_connect(uint32_t timeout_ms)
-{
-  return server.transport.connect(server.transport.context, timeout_ms);
-}
-
-static int link_send(const void *data, size_t size)
-{
-  return server.transport.send(server.transport.context, data, size);
-}
-
-static int link_recv(void *data, size_t size, uint32_t timeout_ms)
-{
-  return server.transport.recv(server.transport.context, data, size, timeout_ms);
-}
+#define LINK (&server.transport)
+#include "support/link.h"
 
 /* What connect() says in the end: after ten seconds at most, PORT_WOULD_BLOCK. */
 static int connect_in_the_end(void)
@@ -134,7 +121,7 @@ static void open_link(void)
 
 static void close_link(void)
 {
-  server.transport.close(server.transport.context);
+  link_close();
   (void)close(peer);
   (void)close(listener);
 }
@@ -212,7 +199,7 @@ static void test_reset_at_close(void)
 {
   char data[1];
   open_link();
-  server.transport.close(server.transport.context);
+  link_close();
   CHECK_EQUAL(read(peer, data, sizeof data), RESETS ? -1 : 0);
   (void)close(peer);
   (void)close(listener);
@@ -247,7 +234,7 @@ static void test_after_broken(void)
   CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
   CHECK_EQUAL(link_recv(data, sizeof data, 0), PORT_CLOSED);
   stack.send_error = 0;
-  server.transport.close(server.transport.context);
+  link_close();
   (void)close(peer);
   CHECK_EQUAL(connect_in_the_end(), PORT_OK);
   peer = take_call(listener);
@@ -304,7 +291,7 @@ static void test_refused_without_so_error(void)
   aim(free_port());
   stack.no_so_error = true;
   CHECK_EQUAL(connect_in_the_end(), PORT_UNREACHABLE);
-  server.transport.close(server.transport.context);
+  link_close();
 }
 
 /*
