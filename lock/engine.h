@@ -4,7 +4,9 @@
  * All guarantees of the lock are kept here. The engine does no I/O, reads no clock, never blocks
  * and never allocates. Most programs need fairlock.h alone, whose functions join the engine to a
  * port; use the engine itself to fit the lock into a simulator, a fuzzer, or a loop that does its
- * own I/O. Statuses, the configuration and the options are those of fairlock.h.
+ * own I/O. Statuses, the configuration and the options are those of fairlock.h. An event loop does not
+ * need it: it has fairlock_poll() and fairlock_wants(). So, unlike those of fairlock.h, the functions
+ * here are not promised: they may change in a minor release.
  *
  * One engine is one client: one connection to one server, any number of handles. A handle (struct
  * fairlock) is one holder's view of one named lock. What it is doing is its phase (internal.h), and

@@ -102,7 +102,8 @@ struct port_transport {
   int (*connect)(void *context, uint32_t timeout_ms);
 
   /*
-   * Sends up to size (1 to INT32_MAX) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK:
+   * Sends up to size (1 to INT32_MAX) bytes, and no more than an int can count: it has 16 bits on an
+   * AVR. Returns how many were taken (> 0), PORT_WOULD_BLOCK:
    * none, or PORT_CLOSED. If the stack has refused, and may have taken some, count these; if that
    * cannot be known, PORT_CLOSED. The client offers the rest again: at once, or, after
    * PORT_WOULD_BLOCK, when recv() has returned. After PORT_CLOSED it reads nothing more. So a
@@ -112,7 +113,7 @@ struct port_transport {
   int (*send)(void *context, const void *data, size_t size);
 
   /*
-   * Receives up to size (1 to INT32_MAX) bytes. Returns how many (> 0), as soon as there is one.
+   * Receives up to size (1 to INT32_MAX) bytes, and no more than an int can count. Returns how many (> 0), as soon as there is one.
    * Returns PORT_CLOSED and PORT_UNTRUSTED only after all bytes that came before. PORT_WOULD_BLOCK:
    * nothing came in time; or the last send() would have blocked, and can now be tried again.
    */

@@ -170,7 +170,7 @@ static int take_aggregate(struct resp_decoder *decoder, const struct resp_event 
   bool attribute = event->type == RESP_ATTRIBUTE;
   if (event->type == RESP_PUSH && depth > 0) return RESP_BAD_TYPE;
   if (event->integer == 0) return RESP_EVENT;
-  if (depth == RESP_DEPTH) return RESP_TOO_DEEP;
+  if (depth == RESP_DEPTH_MAX) return RESP_TOO_DEEP;
   decoder->attributes = (uint8_t)(decoder->attributes | attribute << depth);
   decoder->left[depth] = (uint32_t)event->integer << (attribute || event->type == RESP_MAP);
   decoder->depth++;
@@ -194,7 +194,7 @@ static int take_number(struct resp_decoder *decoder, const uint8_t *text, size_t
     event->integer = 0;
     return RESP_EVENT;
   }
-  if ((uint64_t)event->integer > RESP_MAX_LENGTH) return RESP_BAD_LENGTH; /* or below 0 */
+  if ((uint64_t)event->integer > RESP_LENGTH_MAX) return RESP_BAD_LENGTH; /* or below 0 */
   if (place >= WITH_ELEMENTS) return take_aggregate(decoder, event);
   return take_payload(decoder, text + length, size - length, used, event);
 }

@@ -22,7 +22,7 @@
  * Aggregates arrive as a header event followed by their elements, so the buffer needs room only for
  * the longest element that is wanted, however long the reply is. The same bytes give the same
  * events, however they are split. A payload longer than the limit is announced by an event with
- * `cut` set and then skipped; it is never stored. Nesting is bounded by RESP_DEPTH, without
+ * `cut` set and then skipped; it is never stored. Nesting is bounded by RESP_DEPTH_MAX, without
  * recursion.
  *
  * Source of the rules: the RESP specification (redis.io, "Redis serialization protocol
@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 /* Aggregates that may be open at a time. HELLO's reply needs 4. */
-#define RESP_DEPTH 4
+#define RESP_DEPTH_MAX 4
 
 /*
  * The buffer of a caller who decodes with limit L must hold at least L + RESP_OVERHEAD bytes: the
@@ -50,7 +50,7 @@ extern "C" {
 #define RESP_OVERHEAD 25
 
 /* The largest length and element count that is accepted; larger ones end in RESP_BAD_LENGTH. */
-#define RESP_MAX_LENGTH 0x7fffffff
+#define RESP_LENGTH_MAX 0x7fffffff
 
 /* Kinds of values. Each is the value's first byte on the wire. */
 enum resp_type {
@@ -114,13 +114,13 @@ enum resp_status {
   /* a number is malformed or out of range, or a boolean is neither t nor f */
   RESP_BAD_NUMBER = -2,
 
-  /* a length is negative or above RESP_MAX_LENGTH */
+  /* a length is negative or above RESP_LENGTH_MAX */
   RESP_BAD_LENGTH = -3,
 
   /* a line or payload does not end with CR LF where it has to */
   RESP_BAD_END = -4,
 
-  /* more than RESP_DEPTH aggregates are open */
+  /* more than RESP_DEPTH_MAX aggregates are open */
   RESP_TOO_DEEP = -5
 };
 
@@ -155,7 +155,7 @@ struct resp_event {
 struct resp_decoder {
   uint32_t limit;
   uint32_t skip;
-  uint32_t left[RESP_DEPTH];
+  uint32_t left[RESP_DEPTH_MAX];
   uint8_t depth;
   uint8_t attributes;
   uint8_t passing;
@@ -211,7 +211,7 @@ void resp_write_raw(struct resp_writer *writer, const void *data, size_t size);
 /*
  * Writes type, number and CR LF: an integer, the head of an aggregate with that many elements
  * (pairs for a map), or the head of a payload of that many bytes, to be followed by
- * resp_write_raw() and resp_write_end(). A number of elements or bytes is 0 to RESP_MAX_LENGTH: the
+ * resp_write_raw() and resp_write_end(). A number of elements or bytes is 0 to RESP_LENGTH_MAX: the
  * decoder takes no other.
  */
 void resp_write_header(struct resp_writer *writer, enum resp_type type, int64_t number);

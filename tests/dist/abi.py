@@ -31,7 +31,7 @@ FOLDERS = ["resp", "port", "port/posix", "port/openssl", "lock"]
 
 # Macros that may change: the version, and room that the program provides when it is compiled anew.
 MAY_CHANGE = re.compile(r"_VERSION|_SIZE$|_OVERHEAD$|_SUFFIX$")
-MAY_GROW = re.compile(r"_MAX(_MS)?$|^RESP_DEPTH$")
+MAY_GROW = re.compile(r"_MAX(_MS)?$")
 MAY_FALL = re.compile(r"_MIN(_MS)?$")
 
 

@@ -74,7 +74,7 @@ static void add_event(struct log *log, const struct resp_event *event, uint32_t 
 {
   require(log->count < LARGEST_STREAM, "a stream has fewer events than bytes");
   require(event->size <= limit, "no text is longer than the limit");
-  require(event->depth <= RESP_DEPTH, "nesting is bounded");
+  require(event->depth <= RESP_DEPTH_MAX, "nesting is bounded");
   require(event->size == 0 || (event->data >= data && event->data + event->size <= data + size),
           "text lies in the data");
   log->seen[log->count++] = (struct seen){event->type,
@@ -165,8 +165,8 @@ static void require_same(const struct log *one, const struct log *other)
 /* Counts again which aggregates are open, and requires that each event says so. */
 static void check_structure(const struct log *log)
 {
-  uint64_t left[RESP_DEPTH + 1];
-  bool attribute[RESP_DEPTH + 1];
+  uint64_t left[RESP_DEPTH_MAX + 1];
+  bool attribute[RESP_DEPTH_MAX + 1];
   unsigned depth = 0;
   for (size_t i = 0; i < log->count; i++) {
     const struct seen *seen = &log->seen[i];
@@ -176,7 +176,7 @@ static void check_structure(const struct log *log)
     require(seen->depth == depth, "an event tells its depth");
     require(seen->type != RESP_PUSH || depth == 0, "a push is outermost");
     if (aggregate && seen->integer > 0) {
-      require(depth < RESP_DEPTH && !seen->last, "an open aggregate is not complete");
+      require(depth < RESP_DEPTH_MAX && !seen->last, "an open aggregate is not complete");
       attribute[depth] = seen->type == RESP_ATTRIBUTE;
       left[depth++] = (uint64_t)seen->integer * (pairs ? 2 : 1);
       continue;

@@ -55,12 +55,12 @@ static void check_event(const struct resp_event *event, const struct resp_decode
           (size_t)(event->data - bytes) <= size - event->size);
   }
   CHECK(!event->last || decoder->depth == 0);
-  CHECK(event->type == RESP_INTEGER || (event->integer >= 0 && event->integer <= RESP_MAX_LENGTH));
-  REACHED(event->last && event->depth == RESP_DEPTH);
+  CHECK(event->type == RESP_INTEGER || (event->integer >= 0 && event->integer <= RESP_LENGTH_MAX));
+  REACHED(event->last && event->depth == RESP_DEPTH_MAX);
   REACHED(event->cut && is_line(event->type));
   REACHED(event->cut && is_payload(event->type));
   REACHED(!event->cut && event->size > 0 && is_payload(event->type));
-  REACHED(event->type == RESP_MAP && event->integer > 0 && event->depth == RESP_DEPTH - 1);
+  REACHED(event->type == RESP_MAP && event->integer > 0 && event->depth == RESP_DEPTH_MAX - 1);
   REACHED(event->type == RESP_ATTRIBUTE && event->integer == 0);
   REACHED(event->type == RESP_NULL && !event->last && before->passing == PASSING_PAYLOAD);
   REACHED(before->passing == PASSING_LINE);
@@ -90,7 +90,7 @@ void harness(void)
   if (result == RESP_MORE) {
     CHECK(size - used < (size_t)decoder.limit + RESP_OVERHEAD);
     CHECK(decoder.depth == before.depth && decoder.attributes == before.attributes);
-    for (unsigned i = 0; i < RESP_DEPTH; i++)
+    for (unsigned i = 0; i < RESP_DEPTH_MAX; i++)
       CHECK(decoder.left[i] == before.left[i]);
     REACHED(used == 0 && size >= RESP_OVERHEAD - 2);
     REACHED(used > 1 && before.passing == PASSING_LINE);

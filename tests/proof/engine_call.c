@@ -376,8 +376,9 @@ static void event(struct fairlock *handle, uint32_t now)
   (void)handle;
   E.now = now;
   ASSUME(E.stage > OPENING && !E.broken);
-  ASSUME(any.depth <= RESP_DEPTH && any.size <= TEXT_SIZE && (any.size == 0 || has_text(any.type)));
-  ASSUME(any.type == RESP_INTEGER || (any.integer >= 0 && any.integer <= RESP_MAX_LENGTH));
+  ASSUME(any.depth <= RESP_DEPTH_MAX && any.size <= TEXT_SIZE &&
+         (any.size == 0 || has_text(any.type)));
+  ASSUME(any.type == RESP_INTEGER || (any.integer >= 0 && any.integer <= RESP_LENGTH_MAX));
   ASSUME(IMPLIES(any.depth > 0, is_aggregate(E.value_type)));
   const uint8_t *text = any_bytes(TEXT_SIZE);
   any.data = has_text(any.type) ? text + TEXT_SIZE - any.size : NULL;

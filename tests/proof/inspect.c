@@ -84,7 +84,7 @@ void harness(void)
   E = any;
   for (unsigned i = 0; i < VALUES; i++)
     ASSUME(E.values[i] >= -2 && E.values[i] <= LARGEST_TOTAL);
-  ASSUME(E.element <= RESP_MAX_LENGTH);
+  ASSUME(E.element <= RESP_LENGTH_MAX);
   E.report = on_report;
   E.report_context = &E;
   CALL();

@@ -159,7 +159,7 @@ static bool valid_heap(void)
 
 static bool valid_decoder(const struct resp_decoder *decoder)
 {
-  return decoder->limit == RECEIVE_SIZE - RESP_OVERHEAD && decoder->depth <= RESP_DEPTH;
+  return decoder->limit == RECEIVE_SIZE - RESP_OVERHEAD && decoder->depth <= RESP_DEPTH_MAX;
 }
 
 /* The connection, the buffers, and the numbers that the server has told. */

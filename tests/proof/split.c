@@ -12,7 +12,7 @@
 /* Where nothing is skipped, skip says nothing, nor do the counts of levels that are closed. */
 static bool same_state(const struct resp_decoder *a, const struct resp_decoder *b)
 {
-  for (unsigned i = 0; i < RESP_DEPTH; i++) {
+  for (unsigned i = 0; i < RESP_DEPTH_MAX; i++) {
     if (i < a->depth && a->left[i] != b->left[i]) return false;
   }
   return a->depth == b->depth && a->attributes == b->attributes && a->passing == b->passing &&
@@ -56,7 +56,7 @@ void harness(void)
           same_event(&first_event, &event));
     CHECK(first_used == used || (first_used < used && in_pieces.passing == PASSING_LINE));
     REACHED(first_used < used);
-    REACHED(first_used == used && first < size && event.depth == RESP_DEPTH);
+    REACHED(first_used == used && first < size && event.depth == RESP_DEPTH_MAX);
   } else {
     CHECK(result == first_result);
     REACHED(first < size);

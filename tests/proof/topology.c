@@ -78,7 +78,7 @@ static struct resp_event any_event(void)
 {
   struct resp_event event;
   event.size = nondet_size();
-  ASSUME(event.size <= TEXT_SIZE && event.depth <= RESP_DEPTH);
+  ASSUME(event.size <= TEXT_SIZE && event.depth <= RESP_DEPTH_MAX);
   ASSUME(event.size == 0 || has_text(event.type));
   ASSUME(IMPLIES(event.depth == 0, E.value_type == event.type && E.element == 0));
   ASSUME(IMPLIES(event.depth > 0, !is_error(&E)));
