@@ -653,7 +653,7 @@ int fairlock_init_shared_bytes(struct fairlock_shared *shared, struct fairlock_c
  * exactly once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD,
  * _INVALID, _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
  *   FAIRLOCK_OK           shared holds
- *   FAIRLOCK_LOST         the hold had ended before
+ *   FAIRLOCK_LOST         the hold had ended before, or the answer came after the new lease
  *   FAIRLOCK_WRONG_LIMIT  see above
  *   others                as for fairlock_acquire() without a limit. If something is left of a hold,
  *                         the client ends it while it is serviced, or its lease does
