@@ -144,7 +144,6 @@ finds() {
   cmake -S "$dir/user" -B "$dir/user/build" -DCMAKE_PREFIX_PATH="$dir/prefix" >"$dir/out" 2>"$dir/err"
 }
 
-# Of another second number it is another interface; a higher third one is the same, with less wrong.
 # A candidate counts as what it is a candidate for: CMake can ask for numbers only.
 test_installed_versions() {
   installed
@@ -158,6 +157,14 @@ test_installed_versions() {
   for wanted in "$series.99" "${version%%.*}.99" 99 "0...<$numbers" 99...100; do
     ! finds "$wanted" || fail "$version is taken for '$wanted'"
     said "version: $version"
+  done
+  # a later release has what earlier ones with its first number have
+  sed -i 's/^set(PACKAGE_VERSION ".*")$/set(PACKAGE_VERSION "1.2.3")/' "$dir"/prefix/lib/cmake/fairlock/fairlockConfigVersion.cmake
+  for wanted in 1 1.0 1.0.9 1.2 1.2.3 '1.2.3 EXACT' 1.1...2; do
+    finds "$wanted" || fail "1.2.3 is not good enough for '$wanted': $(cat "$dir/err")"
+  done
+  for wanted in 0.2 1.2.4 1.3 2 2.0 '1.2 EXACT'; do
+    ! finds "$wanted" || fail "1.2.3 is taken for '$wanted'"
   done
   ! finds 'COMPONENTS core' || fail "it has found what is not installed"
   said 'has no core'
