@@ -230,8 +230,12 @@ static const char *parse_redis(struct port_posix_server *server, char *authority
 {
   const char *wrong = NULL;
   char *end = authority + size_of_authority(authority);
-  if (end[strcspn(end, "?#")] != 0)
-    return "it has a '?' or '#', which mean nothing here; in a password, write %3F or %23";
+  const char *mark = end + strcspn(end, "?#");
+  if (*mark != 0 && strchr(mark, '@') != NULL)
+    return "a '?' or '#' in a password has to be written %3F or %23";
+  if (*mark != 0)
+    return "it has a '?' or '#', and there are no parameters: a database is written /1, and TLS "
+           "rediss; in a name, write %3F or %23";
   char *path = *end == '/' ? end + 1 : end;
   *end = 0;
   if (strchr(path, '@') != NULL) return "a '/' in a password has to be written %2F";
