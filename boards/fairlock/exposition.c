@@ -34,6 +34,12 @@ void exposition_print_seconds(FILE *to, int64_t ms)
   fprintf(to, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
 }
 
+bool exposition_is_json(const char *path)
+{
+  size_t size = strlen(path);
+  return size > 5 && strcmp(path + size - 5, ".json") == 0;
+}
+
 /* Writes a new file. Returns whether all of it was written. */
 static bool write_new(const char *path, exposition_function *write, const void *context)
 {

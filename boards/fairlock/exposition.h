@@ -15,6 +15,9 @@ void exposition_print_label(FILE *to, const char *text);
 /* Prints ms, which is not negative, in seconds with three decimals. */
 void exposition_print_seconds(FILE *to, int64_t ms);
 
+/* Returns true if the name of the file asks for JSON. */
+bool exposition_is_json(const char *path);
+
 /* Writes what the file is to contain. Returns false when there is no memory. */
 typedef bool exposition_function(FILE *to, const void *context);
 

@@ -621,8 +621,11 @@ static void print_bytes(const struct entry *entry)
 
 static void put_metrics(struct list *list, int64_t took_ms)
 {
+  const char *wanted = list->pattern;
   char *url = session_url(&list->session);
+  char *pattern = wanted != NULL ? bytes_shown(wanted, strlen(wanted)) : NULL;
   const struct list_metrics metrics = {.url = url,
+                                       .pattern = pattern,
                                        .entries = list->entries,
                                        .count = list->entry_count,
                                        .most = list->metrics_locks,
@@ -639,6 +642,7 @@ static void put_metrics(struct list *list, int64_t took_ms)
     complain("out of memory");
     list->status = EXIT_SYSTEM;
   }
+  free(pattern);
   free(url);
 }
 
@@ -671,6 +675,19 @@ static bool take_form(struct list *list, const struct command_line *line, enum f
   return !other;
 }
 
+/* With such a name `fairlock run` writes JSON, and the metrics of a server have no form in JSON. */
+static bool is_metrics_file(const struct command_line *line, const char *path)
+{
+  bool json = exposition_is_json(path);
+  if (*path == 0) misused(line, "--metrics-file needs the name of a file");
+  else if (json)
+    misused(line,
+            "--metrics-file writes Prometheus's format, not JSON as the name %s promises: "
+            "see --json",
+            path);
+  return *path != 0 && !json;
+}
+
 static bool take_option(struct list *list, const struct command_line *line, int option)
 {
   switch (option) {
@@ -680,9 +697,7 @@ static bool take_option(struct list *list, const struct command_line *line, int 
     return take_form(list, line, NAMES);
   case OPTION_METRICS_FILE:
     list->metrics_file = optarg;
-    if (*optarg != 0) return take_form(list, line, METRICS);
-    misused(line, "--metrics-file needs the name of a file");
-    return false;
+    return is_metrics_file(line, optarg) && take_form(list, line, METRICS);
   case OPTION_METRICS:
     return take_form(list, line, METRICS);
   case OPTION_METRICS_LOCKS:

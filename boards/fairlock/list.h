@@ -22,7 +22,8 @@ struct entry {
 };
 
 struct list_metrics {
-  const char *url; /* of the server, as session_url() shows it */
+  const char *url;     /* of the server, as session_url() shows it */
+  const char *pattern; /* printable; NULL: all locks */
   const struct entry *entries;
   size_t count;
   size_t most; /* how many locks may get samples of their own */

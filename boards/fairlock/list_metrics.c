@@ -3,6 +3,10 @@
  * locks with the most waiters have samples of their own, because the number of locks has no limit,
  * and a monitoring system stores each series for weeks.
  *
+ * Names begin with what the value is about: list_, this reading of the server; server_, all locks
+ * together; lock_, one of them. With a pattern each sample has it as a label, because two patterns
+ * may be listed to two files for the same collector.
+ *
  * No metric has a name that metrics.c uses, because a collector refuses a metric that is in two
  * files.
  */
@@ -65,6 +69,13 @@ static void print_value(FILE *to, int64_t value, bool time)
   fputc('\n', to);
 }
 
+static void write_label(FILE *to, const char *name, const char *value)
+{
+  fprintf(to, ",%s=\"", name);
+  exposition_print_label(to, value);
+  fputc('"', to);
+}
+
 /*
  * Prints a sample up to its value. label: one more label, or NULL; lock: the value of the label
  * `lock`, or NULL.
@@ -75,11 +86,8 @@ static void begin_sample(FILE *to, const char *name, const struct list_metrics *
   fprintf(to, "fairlock_%s{url=\"", name);
   exposition_print_label(to, metrics->url);
   fprintf(to, "\"%s%s", label != NULL ? "," : "", label != NULL ? label : "");
-  if (lock != NULL) {
-    fputs(",lock=\"", to);
-    exposition_print_label(to, lock);
-    fputc('"', to);
-  }
+  if (metrics->pattern != NULL) write_label(to, "pattern", metrics->pattern);
+  if (lock != NULL) write_label(to, "lock", lock);
   fputs("} ", to);
 }
 
@@ -105,15 +113,16 @@ static void write_sums(FILE *to, const struct list_metrics *metrics)
     waiters += (int64_t)entry->waiters;
     if (entry->wait_ms > oldest) oldest = entry->wait_ms;
   }
-  exposition_begin(to, "locks", "gauge", "Locks that are held, or free but waited for.");
+  exposition_begin(to, "server_locks", "gauge", "Locks that are held, or free but waited for.");
   for (int held = 0; held < 2; held++) {
-    begin_sample(to, "locks", metrics, states[held], NULL);
+    begin_sample(to, "server_locks", metrics, states[held], NULL);
     print_value(to, locks[held], false);
   }
-  write_gauge(to, "holders", "How many hold all locks.", metrics, holders, false);
-  write_gauge(to, "waiters", "How many stand in line for all locks.", metrics, waiters, false);
-  write_gauge(to, "oldest_wait_seconds", "The longest fairlock_lock_oldest_wait_seconds.", metrics,
-              oldest, true);
+  write_gauge(to, "server_holders", "How many hold all locks.", metrics, holders, false);
+  write_gauge(to, "server_waiters", "How many stand in line for all locks.", metrics, waiters,
+              false);
+  write_gauge(to, "server_oldest_wait_seconds", "The longest fairlock_lock_oldest_wait_seconds.",
+              metrics, oldest, true);
 }
 
 static int compare(const void *a, const void *b)
@@ -157,7 +166,7 @@ static bool write_locks(FILE *to, const struct list_metrics *metrics)
   for (int metric = 0; metric < METRICS; metric++)
     write_metric(to, metrics, locks, count, (enum metric)metric);
   free(locks);
-  write_gauge(to, "locks_left_out", "Locks without samples of their own.", metrics,
+  write_gauge(to, "list_locks_left_out", "Locks without samples of their own.", metrics,
               (int64_t)(metrics->count - count), false);
   return true;
 }

@@ -22,6 +22,7 @@ static const char help[] =
     "       fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]\n"
     "       fairlock break [--token N|--holder ID] [--ask|--yes] [OPTION]... NAME\n"
     "       fairlock load [--json] [--interval SECONDS] [OPTION]...\n"
+    "       fairlock --version\n"
     "\n"
     "A fair lock over Redis: first come, first served, among machines.\n"
     "\n"

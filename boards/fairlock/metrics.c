@@ -201,16 +201,10 @@ static void write_json(FILE *to, const struct metrics *metrics)
 
 /* The file */
 
-static bool is_json(const char *path)
-{
-  size_t size = strlen(path);
-  return size > 5 && strcmp(path + size - 5, ".json") == 0;
-}
-
 static bool write_metrics(FILE *to, const void *context)
 {
   const struct metrics *metrics = context;
-  if (is_json(metrics->path)) write_json(to, metrics);
+  if (exposition_is_json(metrics->path)) write_json(to, metrics);
   else write_text(to, metrics);
   return true;
 }

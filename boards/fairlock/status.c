@@ -107,7 +107,7 @@ static void print_json(struct report *report, const char *name, const struct ins
     print_json_bytes(stdout, "id", waiter->id, waiter->id_size);
     printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s,\"shares\":%s,\"client_since_ms\":",
            party_kind(waiter), waiter->later ? "null" : json_bool(waiter->alive),
-           json_bool(waiter->listens), json_bool(waiter->shares));
+           json_bool(waiter->listens), waiter->later ? "null" : json_bool(waiter->shares));
     int64_t since = party_client_since_ms(waiter);
     if (since < 0) fputs("null}", stdout);
     else printf("%" PRId64 "}", since);

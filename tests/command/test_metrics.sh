@@ -238,8 +238,8 @@ values() {
 
 test_of_a_server() {
   lists
-  same "$(values locks)" 'state=free 0.0;state=held 0.0;'
-  same "$(values list_success)$(values waiters)$(values oldest_wait_seconds)$(values locks_left_out)" '1.0;0.0;0.0;0.0;'
+  same "$(values server_locks)" 'state=free 0.0;state=held 0.0;'
+  same "$(values list_success)$(values server_waiters)$(values server_oldest_wait_seconds)$(values list_locks_left_out)" '1.0;0.0;0.0;0.0;'
   same "$(grep -c lock= "$dir/samples")" 0
   run a sleep 60 &
   eventually held a
@@ -248,23 +248,45 @@ test_of_a_server() {
   run a sleep 60 &
   eventually waits 2 a
   sleep 0.5
-  lists a
+  lists
   has "fairlock_lock_held{lock=a,$(url_label)} 1.0"
-  same "$(values locks)" 'state=free 0.0;state=held 1.0;'
-  same "$(values lock_waiters)$(values waiters)" 'lock=a 2.0;2.0;'
+  same "$(values server_locks)" 'state=free 0.0;state=held 1.0;'
+  same "$(values lock_waiters)$(values server_waiters)" 'lock=a 2.0;2.0;'
   within lock_hold_seconds 0.5 60
   within lock_oldest_wait_seconds 0.5 60
   # the hold began before the wait
-  awk '/_hold_/ { hold = $2 } /_lock_oldest_/ { wait = $2 } /_oldest_wait_/ { max = $2 } END { exit hold < wait || wait != max }' \
+  awk '/_hold_/ { hold = $2 } /_lock_oldest_/ { wait = $2 } /_server_oldest_/ { max = $2 } END { exit hold < wait || wait != max }' \
     "$dir/samples" || fail "$(cat "$dir/samples")"
   within lock_lease_remaining_seconds 1 30
   within list_duration_seconds 0 60
-  lists b
-  same "$(values locks)" 'state=free 0.0;state=held 0.0;'
   # no sample is one of fairlock run's: a collector takes both files
   expect 0 "$fairlock" run --metrics-file "$dir/run.prom" b true
   sed -n 's/^# TYPE //p' "$dir/m.prom" "$dir/run.prom" | sort | uniq -d >"$dir/twice"
   same "$(cat "$dir/twice")" ''
+}
+
+# The samples of two patterns, in two files that one collector reads, are told apart, and are not those
+# of all locks.
+test_patterns() {
+  for name in a:1 a:2 b; do
+    redis hset "$name" me:1 1 >"$dir/out"
+    redis hset "fairlock:{$name}" token 1 >"$dir/out"
+  done
+  for pattern in 'a:*' '[b]' 'q"\*'; do
+    lists "$pattern"
+    cat "$dir/samples"
+  done >"$dir/three"
+  lists
+  ! grep pattern "$dir/samples" || fail "no pattern was given"
+  cat "$dir/samples" >>"$dir/three"
+  mv "$dir/three" "$dir/samples"
+  same "$(sed 's/ .*//' "$dir/samples" | sort | uniq -d)" ''
+  same "$(values server_holders)" 'pattern=a:* 2.0;pattern=[b] 1.0;pattern=q"\\* 0.0;3.0;'
+  for metric in list_success list_duration_seconds list_locks_left_out server_waiters server_oldest_wait_seconds; do
+    same "$metric $(values $metric | tr ';' '\n' | grep -c 'pattern=a:\*')" "$metric 1"
+  done
+  has "fairlock_lock_held{lock=a:1,pattern=a:*,$(url_label)} 1.0"
+  has "fairlock_lock_held{lock=b,$(url_label)} 1.0"
 }
 
 # What Redisson does not tell is left out; a hold without end, and a lock that is passed on, are told.
@@ -274,7 +296,7 @@ test_of_others() {
   redis zadd 'redisson_lock_timeout:{r}' 99999999999999 redisson:2 >"$dir/out"
   redis rpush 'redisson_lock_queue:{dead}' dead:4 >"$dir/out"
   lists
-  same "$(values locks)" 'state=free 1.0;state=held 1.0;'
+  same "$(values server_locks)" 'state=free 1.0;state=held 1.0;'
   same "$(values lock_held)" 'lock=r 1.0;lock=dead 0.0;'
   same "$(values lock_waiters)" 'lock=r 2.0;lock=dead 1.0;'
   same "$(values lock_oldest_wait_seconds)" 'lock=dead 0.0;'
@@ -289,14 +311,14 @@ test_many_locks() {
     if i > 200 then redis.call('rpush', 'redisson_lock_queue:{' .. name .. '}', unpack({'a:1', 'b:2', 'c:3'}, 1, i == 256 and 3 or 1)) end
     end" 0 >"$dir/out"
   lists
-  same "$(values locks)$(values waiters)$(values locks_left_out)" 'state=free 0.0;state=held 300.0;102.0;200.0;'
+  same "$(values server_locks)$(values server_waiters)$(values list_locks_left_out)" 'state=free 0.0;state=held 300.0;102.0;200.0;'
   same "$(values lock_held | tr ';' '\n' | sed 's/^lock=lock\(2[0-9][1-9]\|2[1-9]0\|300\) 1.0$/good/' | sort | uniq -c | sed 's/^ *//')" '100 good'
   lists --metrics-locks 1
-  same "$(values locks)$(values waiters)$(values lock_waiters)$(values locks_left_out)" 'state=free 0.0;state=held 300.0;102.0;lock=lock256 3.0;299.0;'
+  same "$(values server_locks)$(values server_waiters)$(values lock_waiters)$(values list_locks_left_out)" 'state=free 0.0;state=held 300.0;102.0;lock=lock256 3.0;299.0;'
   lists --metrics-locks 0
-  same "$(values lock_held)$(values locks_left_out)" '300.0;'
+  same "$(values lock_held)$(values list_locks_left_out)" '300.0;'
   lists --metrics-locks 999
-  same "$(values locks_left_out)$(grep -c fairlock_lock_held "$dir/samples")" '0.0;300'
+  same "$(values list_locks_left_out)$(grep -c fairlock_lock_held "$dir/samples")" '0.0;300'
 }
 
 test_names_in_a_list() {
@@ -352,7 +374,11 @@ test_list_cannot_be_written() {
     said '--metrics-locks needs a number from 0 to 999'
   done
   expect 64 "$fairlock" list --metrics-file ''
+  # there, fairlock run writes JSON
+  expect 64 "$fairlock" list --metrics-file "$dir/m.json"
+  said "not JSON as the name $dir/m.json promises"
+  [ ! -e "$dir/m.json" ] || fail "$(cat "$dir/m.json")"
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests of_a_server of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json lost url names no_file limited_size no_regular_file
+run_tests of_a_server patterns of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json lost url names no_file limited_size no_regular_file

@@ -72,8 +72,10 @@ test_help() {
     printed 'usage: fairlock'
     [ ! -s "$dir/err" ] || fail "messages: $(cat "$dir/err")"
   done
-  expect 0 "$fairlock" --version
-  printed "fairlock $version"
+  for option in --version -V; do
+    expect 0 "$fairlock" $option
+    grep -qx "fairlock $version, format [0-9]*" "$dir/out" || fail "$(cat "$dir/out")"
+  done
 }
 
 # A status that any subcommand may end with is in the help of each.
@@ -97,14 +99,16 @@ test_help_names_statuses() {
   done
 }
 
-# Each long option of the help is in the manual, and each exit status.
+# Each option of the help is in the manual, and each exit status.
 test_manual() {
-  for words in run status watch list break load; do
+  sed 's/\\//g' boards/fairlock/fairlock.1 >"$dir/manual"
+  for words in '' run status watch list break load; do
     for option in $("$fairlock" $words --help | grep -o -e ' --[a-z-]*' | sort -u); do
-      sed 's/\\//g' boards/fairlock/fairlock.1 | grep -qF -e "$option" || fail "$option of fairlock $words is not in the manual"
+      grep -q -e "^\.B[IR]* .*$option" "$dir/manual" || fail "$option of fairlock $words is not in the manual"
     done
   done
-  for status in 1 64 66 69 71 75 76 77 78 79 80; do
+  grep -qx '\.BR -V ", " --version' "$dir/manual" || fail "--version is not in the manual"
+  for status in 1 64 66 69 71 75 76 77 78 79 80 81; do
     grep -q "^\.B $status\$" boards/fairlock/fairlock.1 || fail "exit status $status is not in the manual"
   done
   if ! command -v man >"$dir/out"; then return; fi

@@ -93,6 +93,19 @@ test_status_quiet() {
   ends 143 $holder
 }
 
+# What the note of a later release says cannot be read, so nobody knows if such a waiter is alive, or
+# wants to share.
+test_waiter_of_a_later_release() {
+  redis hset a other:1 1 >"$dir/out"
+  redis rpush 'redisson_lock_queue:{a}' later:1 redisson:2 >"$dir/out"
+  redis hset 'fairlock:{a}' later:1 'v2 1 2 3' >"$dir/out"
+  expect 0 "$fairlock" status --json a
+  same "$(json '.waiters|map([.id,.kind,.alive,.listens,.shares])')" \
+    '[["later:1","fairlock",null,false,null],["redisson:2","redisson",false,false,false]]'
+  expect 0 "$fairlock" status a
+  grep -q '1  fairlock  unknown  *later:1' "$dir/out" || fail "$(cat "$dir/out")"
+}
+
 test_status_of_others() {
   redis hset a redisson:1 2 >"$dir/out"
   redis pexpire a 60000 >"$dir/out"
@@ -564,6 +577,6 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
+run_tests status status_json status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
   break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder watch \
   watch_without_an_output watch_on_a_terminal colours watch_outlives_the_connection

@@ -12,8 +12,8 @@ rest of a struct is. Private is what the earlier release's headers call so: a fi
 comment, a struct in the comment above it, and members by "the rest is private", as for the pages
 (tests/docs/filter.awk).
 
-What the command promises is read from its manual, where both releases have one: options, variables,
-exit statuses, and the names in its JSON and metrics.
+What the command promises is read from its manual, where both releases have one: options, forms of a
+URL, variables, exit statuses, and the names in its JSON and metrics.
 """
 
 import collections
@@ -98,12 +98,13 @@ def read_manual(path):
                 section, item = line[4:], ""
             elif previous == ".TP":
                 ours = section.startswith(("fairlock ", "Options "))
-                options = re.findall(r"(?<![\w-])--?[A-Za-z][a-z-]*", line) if ours else []
+                options = re.findall(r"(?<![\w-])(?:--?[A-Za-z][a-z-]*|-0)", line) if ours else []
                 names.update(f"option {option} ({section})" for option in options)
                 names.update(f"{section.lower()} {number}" for number in re.findall(r"^\.B (\d+)$", line))
+                names.update("URL " + form for form in re.findall(r"^\.BR ([a-z+]+://)", line))
                 item = options[-1] if options else ""
-            elif line.startswith(".BR ") and item in ("--json", "--metrics-file"):
-                bold = [word.strip('"') for word in re.findall(r'"[^"]*"?|[^" ]+', line[4:])[::2]]
+            elif re.match(r"\.(BR |B \S+$)", line) and item in ("--json", "--metrics", "--metrics-file", "--metrics-locks"):
+                bold = [word.strip('"') for word in re.findall(r'"[^"]*"?|[^" ]+', line.split(" ", 1)[1])[::2]]
                 names.update(f"{word} of {item} ({section})" for word in bold if re.fullmatch(r"[a-z_]+", word))
             previous = line
     return dict.fromkeys(names, "")
