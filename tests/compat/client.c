@@ -6,10 +6,11 @@
  * device does, and so keeps leases and places in queues. It must not retry, correct or order
  * anything by itself.
  *
- * One line more than others need: "contend NAME FOR_MS HOLD_MS PAUSE_MS" acquires, holds for HOLD_MS
+ * Two lines more than others need: "contend NAME FOR_MS HOLD_MS PAUSE_MS" acquires, holds for HOLD_MS
  * and pauses for up to PAUSE_MS, again and again, and then answers with a line for each hold, "hold
  * ASKED BEGUN ENDED TOKEN", times of CLOCK_MONOTONIC in us, and "failed ASKED STATUS" for each
  * acquire or release that failed; "done" is the last.
+ * And "work NAME LIMIT CARELESS", for test_mixed.py, until another line comes.
  */
 #include "fairlock.h"
 #include "port_posix.h"
@@ -118,6 +119,60 @@ static void contend(struct fairlock *handle, long for_ms, long hold_ms, long pau
   printf("done\n");
 }
 
+/* What an acquire or release came to, at once: who kills this program loses no line. */
+static void tell(const char *what, const char *name, int status)
+{
+  printf("%s %s %d\n", what, name, status);
+  (void)fflush(stdout);
+}
+
+/*
+ * Holds it for so long, and tells until when it believed that: the clock is read before the belief. A
+ * careless one never asks.
+ */
+static void work_in(struct fairlock *handle, const char *name, long limit, long ms, bool careless)
+{
+  long long at = now_us();
+  int status = fairlock_acquire(handle, 120000, FAIRLOCK_RENEW);
+  tell("acquired", name, status);
+  if (status != FAIRLOCK_OK) return;
+  long long begun = now_us(), seen = 0;
+  for (long long now = begun; seen == 0 || now < begun + ms * 1000; now = now_us()) {
+    if (!careless && fairlock_remaining_ms(handle) == 0) break;
+    seen = now;
+    (void)fairlock_poll(&client, 1);
+  }
+  if (careless) seen = now_us();
+  if (seen != 0)
+    printf("hold %s %ld %lld %lld %lld %llu\n", name, limit, at, begun, seen,
+           (unsigned long long)fairlock_token(handle));
+  (void)fflush(stdout);
+  tell("released", name, fairlock_release(handle));
+}
+
+/* One of two locks after the other, the second often shared, and now and then for 4 s. */
+static void work(const char *name, long limit, bool careless)
+{
+  unsigned seed = (unsigned)getpid();
+  struct pollfd lines = {.fd = STDIN_FILENO, .events = POLLIN};
+  char shared[128];
+  (void)snprintf(shared, sizeof shared, "%.120s.shared", name);
+  while (poll(&lines, 1, 0) == 0) {
+    int dice = rand_r(&seed);
+    long ms = dice % 200 == 0 ? 4000 : dice % 20;
+    const char *one = dice / 64 % 2 != 0 ? shared : name;
+    struct fairlock *handle = handle_of(one);
+    bool shares = false;
+#ifdef FAIRLOCK_LIMIT_MAX
+    shares = one == shared && dice / 128 % 4 != 0;
+    if (shares) handle = share_of(one, (uint32_t)limit);
+#endif
+    work_in(handle, one, shares ? limit : 0, ms, careless);
+    (void)fairlock_poll(&client, (uint32_t)(dice / 512 % 20));
+  }
+  printf("done\n");
+}
+
 /* A word for each waiter, in order. */
 static void print_waiter(const struct fairlock_report *report, void *context)
 {
@@ -193,6 +248,8 @@ static void obey(const char *line)
     printf("\n");
   } else if (strcmp(verb, "contend") == 0) {
     contend(handle, number[0], number[1], number[2]);
+  } else if (strcmp(verb, "work") == 0) {
+    work(name, number[0], number[1] != 0);
   } else {
     exit(1);
   }

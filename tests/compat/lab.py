@@ -146,21 +146,31 @@ class Redis:
 
 
 class Server:
-    """A redis-server on a free port, which keeps nothing."""
+    """A redis-server on a free port, which keeps nothing unless its options say so."""
 
-    def __init__(self):
+    def __init__(self, *options):
         self.folder = tempfile.TemporaryDirectory()
+        self.options = options or ("--appendonly", "no")
         for _ in range(10):
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 self.port = free.getsockname()[1]
-            self.process = start(
-                [os.path.abspath(BUILD + "/redis-server"), "--port", str(self.port), "--bind",
-                 "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", self.folder.name],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-            if self._answers():
+            if self._start():
                 return
         sys.exit("not ok compat: no redis-server")
+
+    def _start(self):
+        self.process = start(
+            [os.path.abspath(BUILD + "/redis-server"), "--port", str(self.port), "--bind", "127.0.0.1",
+             "--save", "", "--dir", self.folder.name, *self.options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        return self._answers()
+
+    def restart(self):
+        """As after a crash."""
+        self.process.kill()
+        self.process.wait()
+        until(self._start, "the server is back")
 
     def _answers(self):
         while self.process.poll() is None:

@@ -30,6 +30,13 @@ interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/redis-
 	@JOBS=$${JOBS:-4} sh tests/tools/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)") \
 	  $(COMPAT_REDISSON)
 
+# An hour, or TIME seconds: tests/compat has the releases, and a short run without Redisson.
+$(call needs,compat-hour,interop/redisson python3 $(BUILD)/redis-server)
+
+.PHONY: compat-hour
+compat-hour: $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/redis-server ## releases and Redisson in one queue while all of them and the server fail, for TIME=3600 seconds; SEED=n
+	@TIME=$(or $(TIME),3600) REDISSON="$(REDISSON)" tests/compat/test_mixed.py
+
 .PHONY: bench-redisson
 bench-redisson: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## measure side by side with Redisson
 	@$(INTEROP)/bench $(REDISSON)

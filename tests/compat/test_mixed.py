@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+"""Releases, and both versions of Redisson if REDISSON names them, at work on two locks of one server,
+exclusively and, where a release can, shared, while everything fails: programs are killed and stopped
+for longer than a lease, connections are cut, the server crashes and restarts with its data, forgets
+scripts, and pauses. For TIME seconds, 20 by default; SEED repeats the choice of faults, not their
+moments.
+
+The judge is outside: each program writes down from when until when it believed in a hold, by the
+clock that all processes share, and never claims more than it believed. First the judge has to find
+a client that ignores the loss of its hold.
+"""
+
+import collections
+import os
+import queue
+import random
+import signal
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True  # not into the tree
+import lab
+
+TIME = float(os.environ.get("TIME") or "20")
+SEED = int(os.environ.get("SEED") or time.time())
+REDISSON = os.environ.get("REDISSON", "").split()
+EACH, LIMIT = 3, 3  # programs of each release; how many may share
+WAITER_MS, LEASE_MS, REDISSON_MS = 3000, 3000, 10000
+NAME = "mixed"
+NAMES = (NAME, NAME + ".shared")
+OK, TIMEOUT = "0", "-2"
+LATE_US = 60000000  # no claim comes later than this; no request takes longer than APART_US
+APART_US = 2000000
+
+# limit 0: exclusive. Times in us, by the monotonic clock.
+Claim = collections.namedtuple("Claim", "begun ended asked token limit who name")
+
+
+def now_us():
+    return time.monotonic_ns() // 1000
+
+
+class Judge:
+    """What all of them believed, and whether they can all have been right."""
+
+    def __init__(self):
+        self.claims, self.mutex = [], threading.Lock()
+        self.beside = collections.defaultdict(list)  # lock -> claims that had not ended at the last one
+        self.recent = collections.defaultdict(collections.deque)
+        self.token = collections.defaultdict(int)
+        self.hurt = collections.defaultdict(collections.deque)  # who, or None for all -> when
+        self.counts, self.holds, self.said = (collections.Counter() for _ in range(3))
+        self.longest_us = 0
+
+    def claim(self, claim):
+        with self.mutex:
+            self.claims.append(claim)
+
+    def hurts(self, who=None):
+        self.hurt[who].append(now_us())
+
+    def sweep(self, until):
+        """Judges the claims that begin before `until`: all of them are there."""
+        with self.mutex:
+            due = sorted(claim for claim in self.claims if claim.begun < until)
+            self.claims = [claim for claim in self.claims if claim.begun >= until]
+        for claim in due:
+            self._judge(claim)
+
+    def _judge(self, claim):
+        beside = [other for other in self.beside[claim.name] if other.ended > claim.begun]
+        wrong = [other for other in beside if not (claim.limit and other.limit)]
+        self.beside[claim.name] = beside + [claim]
+        self._note("two holders", wrong, claim)
+        self._note("too many share", beside if len(beside) >= claim.limit > 0 else [], claim)
+        if claim.token and not claim.limit:
+            self._note("token falls", [] if claim.token > self.token[claim.name] else [claim], claim)
+            self.token[claim.name] = claim.token
+        self._note("overtaken", self._overtakers(claim), claim)
+        self.holds[claim.who.release] += 1
+        self.counts["shared"] += claim.limit > 0
+        self.counts["beside others"] += bool(beside)
+        self.longest_us = max(self.longest_us, claim.begun - claim.asked)
+
+    def _overtakers(self, claim):
+        """Who asked later, and was served before it, although nothing happened to it meanwhile."""
+        recent = self.recent[claim.name]
+        recent.append(claim)
+        while recent[0].begun < claim.begun - 4 * LATE_US:
+            recent.popleft()
+        waited = claim.begun - claim.asked
+        if waited < APART_US or self._was_hurt(claim):
+            return []
+        return [other for other in recent if other.asked > claim.asked + APART_US and other.begun < claim.begun]
+
+    def _was_hurt(self, claim):
+        since = claim.asked - 2 * APART_US
+        return any(since < at < claim.begun for who in (None, claim.who) for at in list(self.hurt[who]))
+
+    def _note(self, what, others, claim):
+        if not others:
+            return
+        self.counts[what] += 1
+        if self.counts[what] <= 3:
+            print("# %s: %s, by %s" % (what, tell(claim), "; ".join(map(tell, others[:3]))))
+
+
+def tell(claim):
+    return "%s on %s from %d to %d, asked %d, token %d" % (claim.who.release, claim.name, *claim[:4])
+
+
+class Worker:
+    """A program of a release."""
+
+    def __init__(self, judge, release, port, careless=False):
+        self.judge, self.release, self.inside = judge, release, False
+        client = lab.BUILD + "/compat/" + release + "/client"
+        self.program = lab.Program([client], port, WAITER_MS, LEASE_MS)
+        self.process = self.program.process
+        self.program.say("work", NAME, LIMIT, int(careless))
+        self.thread = threading.Thread(target=self._listen, daemon=True)
+        self.thread.start()
+
+    def _listen(self):
+        line = [""]
+        while line[0] != "done":
+            try:
+                line = self.program.stream.line().decode().split()
+            except lab.Failed:
+                return self.program.end()  # it was killed
+            if line[0] == "hold":
+                limit, asked, begun, ended, token = map(int, line[2:])
+                self.judge.claim(Claim(begun, ended, asked, token, limit, self, line[1]))
+            elif len(line) == 3:
+                self.inside = line[0] == "acquired" and line[2] == OK
+                self.judge.said[line[0], line[2]] += 1
+
+    def stop(self):
+        self.program.say("stop")
+
+
+class Java:
+    """A JVM with two threads of Redisson's (tests/interop/java/Driver.java)."""
+
+    inside = False
+
+    def __init__(self, judge, version, port):
+        self.judge, self.release, self.stopping = judge, "Redisson " + version, False
+        folder = "%s/interop/%s" % (lab.BUILD, version)
+        self.process = lab.start(["java", "-cp", folder + "/classes:" + folder + "/lib/*", "Driver", str(port),
+                                  "watchdog=%d" % REDISSON_MS], stdin=lab.subprocess.PIPE,
+                                 stdout=lab.subprocess.PIPE, stderr=lab.subprocess.DEVNULL)
+        self.stream, self.mutex = lab.Stream(self.process.stdout.fileno()), threading.Lock()
+        self.answers = {party: queue.Queue() for party in ("a", "b")}
+        self.stream.line()
+        self.thread = threading.Thread(target=self._listen, daemon=True)
+        self.thread.start()
+        self.parties = [threading.Thread(target=self._work, args=(party,), daemon=True) for party in self.answers]
+        for party in self.parties:
+            party.start()
+
+    def _listen(self):
+        try:
+            while True:
+                party, *words = self.stream.line().decode().split()
+                self.answers[party].put(words)
+        except lab.Failed:
+            for answers in self.answers.values():
+                answers.put(None)
+
+    def _ask(self, party, name, *words):
+        try:
+            with self.mutex:
+                self.process.stdin.write((" ".join([party, name, *map(str, words)]) + "\n").encode())
+                self.process.stdin.flush()
+        except OSError:
+            sys.exit()  # this thread: it was killed
+        words = self.answers[party].get()
+        return sys.exit() if words is None else words
+
+    def _work(self, party):
+        while not self.stopping:
+            name, asked = random.choice(NAMES), now_us()
+            got, *at = self._ask(party, name, "wait", 120000, -1)
+            self.judge.said["acquired by Redisson", got] += 1
+            if got == "1":
+                time.sleep(random.random() / 50)
+                words = self._ask(party, name, "unlock")
+                if len(words) == 2 and words[0].isdigit():
+                    self.judge.claim(Claim(int(at[0]) // 1000, int(words[0]) // 1000, asked, 0, 0, self, name))
+                else:
+                    self.judge.said["released by Redisson", words[0]] += 1
+            self._count(party, name)
+
+    def _count(self, party, name):
+        """Whatever lost its reply was asked for, and counted, twice."""
+        while True:
+            words = self._ask(party, name, "count")
+            if words == ["0"]:
+                return
+            self.judge.said["twice by Redisson", words[0]] += 1
+            time.sleep(0.1)
+            if words[0] != "error":
+                self._ask(party, name, "unlock")
+
+    def stop(self):
+        self.stopping = True
+        for party in self.parties:
+            party.join(300)
+        self.process.kill()
+
+
+def ports_of(pid):
+    """Of its TCP sockets."""
+    folder = "/proc/%d/fd/" % pid
+    sockets = {os.readlink(folder + name) for name in os.listdir(folder) if os.path.islink(folder + name)}
+    for table in ("tcp", "tcp6"):
+        with open("/proc/%d/net/%s" % (pid, table), encoding="ascii") as lines:
+            for words in map(str.split, lines):
+                if "socket:[%s]" % words[9] in sockets:
+                    yield int(words[1].split(":")[1], 16)
+
+
+class Faults:
+    """What goes wrong, and how often."""
+
+    def __init__(self, judge, server, workers, dice):
+        self.judge, self.server, self.workers, self.dice = judge, server, workers, dice
+        self.counts = collections.Counter()
+
+    def one(self):
+        what = self.dice.choices([self.kill, self.stop, self.cut, self.restart, self.flush, self.pause],
+                                 [4, 6, 6, 0.2, 2, 2])[0]
+        what()
+        self.counts[what.__name__] += 1
+
+    def _somebody(self):
+        """Every other time one of those that hold."""
+        inside = [worker for worker in self.workers if worker.inside]
+        return self.dice.choice(inside if inside and self.dice.random() < 0.5 else self.workers)
+
+    def kill(self):
+        worker = self._somebody()
+        if isinstance(worker, Java) and self.dice.random() < 0.8:
+            return self.cut()  # to begin another one takes seconds of the processor
+        worker.process.kill()
+        kind, name = type(worker), worker.release.replace("Redisson ", "")
+        self.workers[self.workers.index(worker)] = kind(self.judge, name, self.server.port)
+
+    def stop(self):
+        worker = self._somebody()
+        seconds = self.dice.uniform(0.1, 1.5 if isinstance(worker, Java) else 2 * LEASE_MS / 1000)
+        self.judge.hurts(worker)
+        worker.process.send_signal(signal.SIGSTOP)
+        threading.Timer(seconds, self._go_on, (worker,)).start()
+
+    def _go_on(self, worker):
+        self.judge.hurts(worker)
+        worker.process.send_signal(signal.SIGCONT)
+
+    def _command(self, *words):
+        return lab.Redis(self.server.port).call(*words)
+
+    def cut(self):
+        worker = self._somebody()
+        self.judge.hurts(worker)
+        for port in ports_of(worker.process.pid):
+            self._command("CLIENT", "KILL", "ADDR", "127.0.0.1:%d" % port, "SKIPME", "yes")
+
+    def restart(self):
+        self.judge.hurts()
+        self.server.restart()
+        self.judge.hurts()
+
+    def flush(self):
+        self._command("SCRIPT", "FLUSH")
+
+    def pause(self):
+        self._command("CLIENT", "PAUSE", self.dice.randint(50, 500))
+
+
+def report(good, what, why=""):
+    print("%s mixed: %s%s" % ("ok" if good else "not ok", what, " (%s)" % why if why else ""))
+    return good
+
+
+def judge_can_fail(server):
+    """Stops those who hold for longer than their lease, one of whom never looks."""
+    judge = Judge()
+    workers = [Worker(judge, "this", server.port, careless=index == 0) for index in range(EACH)]
+    faults = Faults(judge, server, workers, random.Random(SEED))
+    for worker in workers[1:]:
+        worker.inside = False
+    end = lab.NOW() + 60
+    while not judge.counts["two holders"] and lab.NOW() < end:
+        lab.until(lambda: workers[0].inside, "a hold")
+        workers[0].process.send_signal(signal.SIGSTOP)
+        time.sleep(2 * LEASE_MS / 1000)
+        workers[0].process.send_signal(signal.SIGCONT)
+        time.sleep(1)
+        judge.sweep(now_us())
+    for worker in workers:
+        worker.process.kill()
+    return report(judge.counts["two holders"] > 0, "a client that ignores its loss is found")
+
+
+def run(judge, faults, seconds):
+    """Faults for so long, and a restart in the middle."""
+    begun = lab.NOW()
+    ends, restart, told = begun + seconds, begun + seconds / 2, begun + 60
+    while lab.NOW() < ends:
+        time.sleep(faults.dice.uniform(0.1, 1))
+        if restart and lab.NOW() > restart:
+            faults.restart()
+            restart = None
+        faults.one()
+        judge.sweep(now_us() - LATE_US)
+        if lab.NOW() > told:
+            print("# %.0f s: %d holds, %s" % (lab.NOW() - begun, sum(judge.holds.values()), dict(judge.counts)))
+            sys.stdout.flush()
+            told += 60
+
+
+def left_behind(server):
+    """The names of keys, when somebody has taken each lock once more."""
+    last = lab.Program([lab.BUILD + "/compat/this/client"], server.port, WAITER_MS, LEASE_MS)
+    for name in NAMES:
+        last.say("acquire", name, 60000, LEASE_MS)
+        last.expect("held", seconds=70)
+        last.say("release", name)
+        last.expect("released")
+    return [key for key in lab.Redis(server.port).call("KEYS", "*") if not key.startswith("fairlock:")]
+
+
+def main():
+    releases = ["this", "later"] + lab.kept_releases()
+    server = lab.Server("--appendonly", "yes", "--appendfsync", "always")
+    can_fail = judge_can_fail(server)
+    judge, dice = Judge(), random.Random(SEED)
+    workers = [Worker(judge, release, server.port) for _ in range(EACH) for release in releases]
+    workers += [Java(judge, version, server.port) for version in REDISSON]
+    faults = Faults(judge, server, workers, dice)
+    run(judge, faults, TIME)
+    time.sleep(2 * LEASE_MS / 1000)  # whoever is stopped goes on
+    for worker in workers:
+        worker.stop()
+    for worker in workers:
+        worker.thread.join(150)
+    waiting = [worker.release for worker in workers if worker.thread.is_alive()]
+    judge.sweep(float("inf"))
+    left = left_behind(server)
+    print("# seed %d, %.0f s, faults: %s" % (SEED, TIME, dict(faults.counts)))
+    print("# holds: %s; %s; longest wait %.1f s" % (dict(judge.holds), dict(judge.counts), judge.longest_us / 1e6))
+    print("# said: %s" % {" ".join(words): count for words, count in sorted(judge.said.items())})
+    forgotten = judge.said["acquired", TIMEOUT]
+    return 0 if all([can_fail] + [report(not judge.counts[what], what + ": none") for what in (
+        "two holders", "too many share", "token falls", "overtaken")] + [
+            report(not forgotten and not waiting, "nobody waits for 120 s", str((forgotten, waiting))),
+            report(not left, "nothing is left", str(left)),
+            report(len(judge.holds) == len(releases) + len(REDISSON), "all hold")]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
