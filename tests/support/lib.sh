@@ -32,6 +32,15 @@ stop_all() {
 trap stop_all EXIT
 trap 'exit 1' INT TERM HUP
 
+# What a test has left in the background ends with it. A waiter that stayed would go on connecting to its port, where a
+# later server, of another test, would queue it for a lock that this one uses, too.
+end_test() {
+  jobs -p >"$dir/jobs"
+  # shellcheck disable=SC2046
+  kill -9 $(cat "$dir/jobs") 2>/dev/null
+  wait
+}
+
 # fail WHY...: ends the test
 fail() {
   echo "# $*"
@@ -249,12 +258,9 @@ run_tests() {
     log=$top/$name.log
     mkdir "$dir"
     if (
-      trap - EXIT
+      trap end_test EXIT
       start_server
       "test_$name"
-      status=$?
-      stop_server
-      exit $status
     ) >"$log" 2>&1; then
       grep '^skip ' "$log" || echo "ok $name"
     else
