@@ -295,10 +295,10 @@ static const PORT_FLASH uint8_t inspect[] =
     "h\274=e[i],e[i\336]\245k,n,o,e,\342f:\337\377\203^(\252\034\034\034\315(%+?" /* h,f=e[i],e[i+1]\nlocal k,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+? */
     ")%f[ %z]'\242k\232\214b(n)>l\230b(n)<l+2e9\232c[#c\336]={b(n)-l\332" /* )%f[ %z]')\nif k then\nif b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l,k */
     "\271(o)%2^16+2^16*(j\336),e,i,h}\374\262\214h\264'sha\344'\355c\024]t\215" /* ,b(o)%2^16+2^16*(j+1),e,i,h}\nend\nelseif h~='shared' and not c[1]then */
-    "\245n,e,\342(d[3]\231\317):\337\377\203^(\252\034\315(%+?)$'\242n\264d\024]t\215 " /* \nlocal n,e,i=(d[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif n~=d[1]then  */
-    "e,\342'\201\317 \300n=h\241d\026\nc\024]={m,n\230d\024]\271\011)%2^16,n\230e,i" /* e,i='','' end\nlocal n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and e,i */
-    ",h}\374\211tab\334.s\226t(c\274\343\314i\275(a\271)\330a\024]>b\024]\231a\024]\241b\024]" /* ,h}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or a[1]==b[1] */
-    "\223 a[6]<b[6]\200d\242\254c\024]t\215 c\024]={m\274\006,0\274\006\233\201\317}\300" /* and a[6]<b[6]end)\nif not c[1]then c[1]={m,false,0,false,'',''}end\nlocal  */
+    "\245n,e,\342(d[3]\231\317):\337\377\203^(\252\034\315(%+?)%f[ %z]'\242n\264d\024" /* \nlocal n,e,i=(d[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif n~=d[1 */
+    "]t\215 e,\342'\201\317 \300n=h\241d\026\nc\024]={m,n\230d\024]\271\011)%2^16,n\230" /* ]then e,i='','' end\nlocal n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and  */
+    "e,i,h}\374\211tab\334.s\226t(c\274\343\314i\275(a\271)\330a\024]>b\024]\231a\024]\241b" /* e,i,h}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or a[1]==b */
+    "\024]\223 a[6]<b[6]\200d\242\254c\024]t\215 c\024]={m\274\006,0\274\006\233\201\317}\300" /* [1]and a[6]<b[6]end)\nif not c[1]then c[1]={m,false,0,false,'',''}end\nlocal  */
     "d={#r+2^32*#c}\nf\231n,h \375 ipairs(c)do\245m\332,o,e,i,s=\343pack(h\244" /* d={#r+2^32*#c}\nfor n,h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal  */
     "c=0\266k\232c=q(s)\223 3\2431\266b(e)\037\230b(e)<2^32\236c=c+8*e" /* c=0\nif k then\nc=q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e */
     "+4*#i \211\211f\231n,\212\375 ipairs({m\271(k),o,c,s})do\nd[#d\336]=f\374\211" /* +4*#i end\nend\nfor n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\n */
@@ -432,4 +432,4 @@ const struct fairlock_script fairlock_downgrade_script = {
     {common, hand_over, share, downgrade}, 6751, "d9124222b1ca4c071ceef6515dec9c1b5e1d2d2d"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1689, "752a59a7e6eb0867745d558ce5dbaafdd56c127f"};
+    {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

@@ -46,7 +46,7 @@ for at = 1, #hold, 2 do
       holders[#holders + 1] = {number(ends) - now, token, number(count) % 2 ^ 16 + 2 ^ 16 * (limit + 1), lease, renews, holder}
     end
   elseif holder ~= 'shared' and not holders[1] then
-    local of, lease, renews = (notes[3] or ''):match('^(%d+) (%d+)(%+?)$')
+    local of, lease, renews = (notes[3] or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')
     if of ~= notes[1] then lease, renews = '', '' end
     local ours = holder == notes[2]
     holders[1] = {rest, ours and notes[1], number(value) % 2 ^ 16, ours and lease, renews, holder}

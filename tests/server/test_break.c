@@ -352,6 +352,9 @@ static void test_unreadable(void)
   }
   look_at("token", token);
   CHECK_EQUAL(report.lease_ms, 30000);
+  (void)snprintf(lease, sizeof lease, "%s 40000+ and more", token); /* of a later release */
+  look_at("lease", lease);
+  CHECK(report.lease_ms == 40000 && report.renews);
   (void)snprintf(lease, sizeof lease, "%s 4294967296+", token);
   look_at("lease", lease);
   CHECK_EQUAL(report.lease_ms, 0);
