@@ -67,6 +67,37 @@ step_kept() {
   cmp "$archive" "$folder/kept/$archive" >>"$folder/log" 2>&1
 }
 
+# rows SECTION: those of the table below that heading of tests/RELEASE.md, "what|...|last cell"
+rows() {
+  awk -F ' *[|] *' -v OFS='|' -v heading="## $1" '
+    /^## / { on = $0 == heading; line = 0 }
+    on && /^[|]/ && ++line > 2 { $1 = ""; NF--; print substr($0, 2) }' tests/RELEASE.md
+}
+
+# What was soaked is what is released, but for the version and pages. The page names its commit.
+step_soaked() {
+  soaked=$(sed -n 's/.*Soaked: commit `\([0-9a-f]\{7,40\}\)`.*/\1/p' tests/RELEASE.md)
+  rows 'The soak' >"$folder/rows"
+  {
+    [ -s "$folder/rows" ] && [ -n "$soaked" ] || echo "tests/RELEASE.md names no commit, or has no rows"
+    grep -e '|-|' -e '|-$' "$folder/rows" | sed 's/|.*/: no figures yet/'
+    grep -v '|passed$' "$folder/rows" | sed 's/|.*/: has not passed/'
+    if [ -n "$soaked" ] && git cat-file -e "$soaked^{commit}"; then
+      git diff -I '^#define FAIRLOCK_VERSION' -I '^\.TH FAIRLOCK 1 ' "$soaked" HEAD -- \
+        lock resp port boards/fairlock ':!*.md'
+    fi
+  } >"$folder/log" 2>&1
+  [ ! -s "$folder/log" ]
+}
+
+# A candidate may be tried first; what it becomes may not be released before all has been seen.
+step_seen() {
+  rows 'Before 1.0.0' >"$folder/rows"
+  case $version in *-rc*) return 0 ;; esac
+  [ -s "$folder/rows" ] || { echo "tests/RELEASE.md has no rows" >"$folder/log"; return 1; }
+  ! grep -e '|-*$' "$folder/rows" | sed 's/|.*/: not seen yet/' | grep . >"$folder/log"
+}
+
 step_abi() {
   make -s abi >"$folder/log" 2>&1
 }
@@ -118,7 +149,7 @@ step_trixie() {
 
 [ -e .git ] || { echo "make release-check needs a clone of the repository: it looks at a commit" >&2; exit 1; }
 echo "fairlock $version, commit $(git rev-parse --short HEAD)"
-[ $# -gt 0 ] || set -- clean tag version changes kept abi sizes misra mutants dist trixie suites clean
+[ $# -gt 0 ] || set -- clean tag version changes kept soaked seen abi sizes misra mutants dist trixie suites clean
 for step; do
   if [ "$quick" = 1 ] && { [ "$step" = suites ] || [ "$step" = trixie ]; }; then
     echo "skip release: $step"

@@ -118,6 +118,68 @@ else
   echo "# the commit of $kept is not in this clone"
 fi
 
+# soaked COMMIT: the page, filled in, names it
+soaked() {
+  sed -i "/^## The soak/,\$ { s/Soaked: commit .*/Soaked: commit \`$1\`/; s/| [^|]* | [^|]* | [^|]* |\$/| 1 | 2 | passed |/ }" \
+    tests/RELEASE.md
+}
+# changed FILE TEXT: a commit in which the file ends with another line
+changed() {
+  soaked "$base"
+  printf '%s\n' "$2" >>"$1"
+  git add -A
+  git commit -qm 'Change'
+}
+soaked "$base"
+good "what was soaked is released" soaked
+for file in lock/handle.c lock/scripts/lock.lua resp/resp.h port/posix/clock.c boards/fairlock/main.c; do
+  changed "$file" '/* another line */'
+  bad "another $file was soaked" soaked "^# +++ b/$file"
+done
+changed lock/FORMAT.md 'Another line.'
+good "a page may change" soaked
+changed tests/sim/main.c '/* another line */'
+good "and a test" soaked
+soaked "$base"
+sed -i "s/^\(#define FAIRLOCK_VERSION .*\)\"$version\"/\1\"9.8.7\"/; s/^\(#define FAIRLOCK_VERSION_NUMBER\).*/\1 9080799L/" lock/fairlock.h
+sed -i 's/^\(.TH FAIRLOCK 1 "" "fairlock \)[^"]*/\19.8.7/' boards/fairlock/fairlock.1
+git commit -qam 'Another version'
+good "and the version" soaked
+soaked "$base"
+sed -i "s/^\(#define FAIRLOCK_VERSION .*\)\"$version\"/\1\"9.8.7\"/; s/^#define FAIRLOCK_FORMAT .*/#define FAIRLOCK_FORMAT 2/" lock/fairlock.h
+git commit -qam 'Another format'
+bad "but not what stands beside it" soaked 'FAIRLOCK_FORMAT 2'
+soaked -
+bad "no commit was soaked" soaked 'names no commit'
+soaked 0123456789abcdef0123456789abcdef01234567
+bad "nobody has the commit" soaked 'Not a valid object name'
+soaked "$base"
+sed -i 's/| 2 | passed |$/| - | passed |/' tests/RELEASE.md
+bad "no figures" soaked 'no figures yet'
+soaked "$base"
+sed -i '/^| the same, other seeds/s/passed |$/failed |/' tests/RELEASE.md
+bad "a soak that failed" soaked 'the same, other seeds: has not passed'
+sed -i '/^## The soak/,$ d' tests/RELEASE.md
+bad "no soak" soaked 'has no rows'
+
+# released VERSION SEEN: and what was seen before
+released() {
+  sed -i "s/^\(.define FAIRLOCK_VERSION  *\)\".*/\1\"$1\"/" lock/fairlock.h
+  sed -i "/^## Before 1.0.0/,/^## The soak/ s/| [^|]* |\$/| $2 |/" tests/RELEASE.md
+}
+released 1.0.0-rc9 -
+good "a candidate may be released unseen" seen
+released 1.0.0 2027-01-31
+good "what was seen" seen
+released 1.0.0 -
+bad "but nothing else" seen 'Redis.*: not seen yet\|Eight weeks.*: not seen yet'
+released 1.0.0 2027-01-31
+sed -i '/^| Four of these weeks/s/| 2027-01-31 |$/|  |/' tests/RELEASE.md
+bad "one thing that was not seen" seen '^# Four of these weeks.*: not seen yet'
+sed -i '/^## Before 1.0.0/,/^## The soak/ d' tests/RELEASE.md
+released 1.0.0 -
+bad "nothing that has to be seen" seen 'has no rows'
+
 # written LIBRARY: a record of mutants that nobody has run; only the sums are looked at here
 written() {
   sh tests/mutants/found.sh --due >"$folder/due" 2>&1
