@@ -16,7 +16,8 @@
 #   image    the graphs are all of a program: what has no frame fails, unless a list has it, and the
 #            compiler's own functions, which no graph shows, are added, by the map's members of libgcc
 # .taken: functions whose address is taken, "FILE.c NAME" a line; each has to be a target somewhere.
-# .linked: the functions that are in the program, one a line; others are not called through pointers.
+# .linked: the functions that are in the program, one a line, static ones as FILE.c:NAME where their file
+# is known; others are not called through pointers.
 
 function bad(text) {
   print "stack: " text | "cat >&2"
@@ -133,6 +134,7 @@ function absent(title,  n, i, file, name) {
   name = short(title)
   n = split(without, file, " ")
   for (i = 1; i <= n; i++) if (index(name, file[i] ":") == 1) return 1
+  if (name in linked) return 0
   sub(/^.*:/, "", name)
   return some_linked && !(name in linked)
 }

@@ -116,7 +116,7 @@ of() {
 missing=$(sed -n 's/^[a-z][^(]*[ *]\(fairlock_[a-z_]*\)(.*/\1/p' lock/fairlock.h | while read -r name; do
   [ -n "$(of "$name" 2)" ] || echo "$name"; done)
 verdict "stack: each function of fairlock.h has a line" [ -z "$missing" ]
-verdict "stack: what is followed is called through pointers" [ "$(of fairlock_poll 3)" -gt "$(of fairlock_poll 2)" ]
+verdict "stack: what is followed is called through pointers" [ "$(of fairlock_start_acquire 3)" -gt "$(of fairlock_start_acquire 2)" ]
 verdict "stack: the depth of a callback is told" [ "$(of caller:lost 2)" -gt 100 ]
 verdict "stack: a log is not called by who keeps none" [ "$(of caller:log 2)" = - ]
 
@@ -181,4 +181,23 @@ verdict "stack: a callback of which no list says what it is fails" [ $? -eq 0 ]
 echo 'caller:any_one | any | -' >>"$folder/frames.txt"
 awk -f tests/tools/stack.awk -v image=1 -v roots=more "$folder/frames.txt" "$folder/more.ci" >"$folder/result" 2>"$folder/log"
 verdict "stack: one that there is not passes" [ $? -eq 0 ]
+
+# Of two static functions of one name, one is linked.
+for file in small large; do
+  size=8
+  [ $file = small ] || size=400
+  printf '%s\n' "static int run(int n) { volatile char text[$size] = {0}; return text[0] + n; }" \
+    "extern int (*const $file)(int);" "int (*const $file)(int) = run;" >"$folder/$file.c"
+  (cd "$folder" && arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -Os -fcallgraph-info=su -c $file.c)
+done
+echo 'more.c:more | run | small.c:run large.c:run' >"$folder/calls.txt"
+# deep NAME...: the stack of more(), if these are linked
+deep() {
+  printf '%s\n' "$@" >"$folder/more.linked"
+  awk -f tests/tools/stack.awk -v roots=more "$folder/calls.txt" "$folder/more.linked" "$folder/more.ci" "$folder/small.ci" \
+    "$folder/large.ci" 2>"$folder/log" | sed -n 's/^call more //p'
+}
+verdict "stack: a static function that is not linked does not count" [ "$(deep more small.c:run)" -lt 100 ]
+verdict "stack: one that is linked counts" [ "$(deep more large.c:run)" -gt 400 ]
+verdict "stack: one whose file is not known counts" [ "$(deep more run)" -gt 400 ]
 exit $failed
