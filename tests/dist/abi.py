@@ -10,7 +10,7 @@ functions, types, members, enumerators. The preprocessor tells the macros. abidi
 the judge: the library is static, so what is private may change, and it cannot be told that the
 rest of a struct is. Private is what the earlier release's headers call so: a file in its opening
 comment, a struct in the comment above it, and members by "the rest is private", as for the pages
-(tests/docs/filter.awk).
+(tests/docs/filter.awk). A header whose opening says that it may change in a minor release is not compared.
 
 What the command promises is read from its manual, where both releases have one: options, forms of a
 URL, variables, exit statuses, and the names in its JSON and metrics.
@@ -37,10 +37,10 @@ MAY_FALL = re.compile(r"_MIN(_MS)?$")
 
 def eased(name, old, new):
     """Whether a macro is a limit that is wider now."""
-    numbers = [re.fullmatch(r"(\d+)U?", value) for value in (old, new)]
+    numbers = [re.fullmatch(r"(0x[0-9a-f]+|\d+)U?", value) for value in (old, new)]
     if None in numbers:
         return False
-    before, after = (int(number.group(1)) for number in numbers)
+    before, after = (int(number.group(1), 0) for number in numbers)
     return bool(MAY_GROW.search(name) if after > before else MAY_FALL.search(name))
 
 
@@ -63,6 +63,8 @@ class Header:
             self.lines = file.read().split("\n")
         opening = "\n".join(self.lines).split("*/")[0]
         self.private = bool(re.search(r"\bprivate\b", opening, re.IGNORECASE))
+        words = " ".join(opening.replace("*", " ").split())
+        self.promised = "may change in a minor release" not in words
 
     def calls_private(self, line):
         """Whether the comment above this line, the first of a struct, has the word."""
@@ -167,7 +169,7 @@ class Release:
                     self.headers[path] = Header(path)
                 continue
             macro = re.match(r"#define (\w+)(\(.*?\))?\s*(.*)", line)
-            if macro and self._ours(path) and not self.headers[path].private:
+            if macro and self._ours(path) and not self.headers[path].private and self.headers[path].promised:
                 name, parameters, value = macro.groups()
                 if not name.endswith("_H"):
                     self.macros[name] = " ".join(value.split())
@@ -177,11 +179,14 @@ class Release:
     def _read(self, corpus):
         self.types = {node.get("id"): node for node in corpus.iter() if node.get("id")}
         self.functions, self.structs, self.enums, self.typedefs = {}, {}, {}, {}
+        self.free = {name for path, names in self.declared.items()
+                     if path in self.headers and not self.headers[path].promised for name in names}
         for node in corpus.iter():
             header = self.headers.get(node.get("filepath"))
             if node.tag == "function-decl" and node.get("elf-symbol-id"):
-                self.functions[node.get("name")] = self._function(node)
-            elif header is None or node.get("is-declaration-only"):
+                if node.get("name") not in self.free:
+                    self.functions[node.get("name")] = self._function(node)
+            elif header is None or not header.promised or node.get("is-declaration-only"):
                 continue
             elif node.tag in ("class-decl", "union-decl"):
                 self.structs[node.get("name")] = self._struct(node, header)
@@ -228,9 +233,12 @@ class Comparison:
 
     def __init__(self, old, new):
         self.forbidden, self.allowed = [], []
-        self._names("header", {os.path.basename(path): "" for path in old.headers},
+        self._names("header", {os.path.basename(path): "" for path, header in old.headers.items() if header.promised},
                     {os.path.basename(path): "" for path in new.headers})
-        self._names("function", old.functions, new.functions)
+        freed = old.functions.keys() & new.free
+        self.forbidden += [f"function {name} is promised no more" for name in sorted(freed)]
+        self._names("function", {name: kind for name, kind in old.functions.items() if name not in freed},
+                    new.functions)
         needed = new.functions_of("port.h")
         self.forbidden += [f"ports have to have function {name}" for name in sorted(needed - old.functions_of("port.h"))]
         self._names("type", old.typedefs, new.typedefs)
