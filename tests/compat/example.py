@@ -204,6 +204,16 @@ local function name_limit(till)
   call('hset', notes, 'limit', limit .. ' ' .. whole(till))
 end
 
+-- True: one of Redisson's that does not listen is gone, which takes 5 s from when that was first seen.
+local function is_gone(waiter)
+  local score, suspect = call('zscore', timeout, waiter) or '0', 'suspect:' .. waiter
+  local seen, at = string.match(call('hget', notes, suspect) or '', '(%S+) (%d+)')
+  at = seen == score and tonumber(at) or now
+  call('hset', notes, suspect, score .. ' ' .. whole(at))
+  prolong(0)
+  return at + GONE <= now or tonumber(score) <= now
+end
+
 -- True: nobody stops the caller. It knows no other ways to wake Redisson's than to let them be.
 local function let_in(caller)
   for _, waiter in ipairs(call('lrange', queue, 0, -1)) do
@@ -218,6 +228,8 @@ local function let_in(caller)
     elseif by and room and (room == '0' or sharers < tonumber(room)) then
       local new = enter(waiter, tonumber(silent), 0, '0')
       call(by, channel, new .. ' ' .. whole(now) .. ' ' .. silent)
+    elseif not by and not s and is_gone(waiter) then
+      remove(waiter)
     elseif by or not s then
       return false
     end
@@ -236,7 +248,8 @@ local function share()
     return string.match(fields[id], '%d+')
   end
   local named, till = string.match((call('hget', notes, 'limit') or '') .. ' ', '^(%d+) (%d+) ')
-  if named and named ~= limit and tonumber(till) > now then return 'limit' end
+  till = tonumber(till)
+  if named and named ~= limit and till > now and till < now + 2000000000 then return 'limit' end
   if not alone and let_in(id) and (limit == '0' or sharers < tonumber(limit)) then
     name_limit(now + lease * 17 / 16)
     local new = enter(id, tonumber(lease), 1, lease .. renewed)
@@ -336,6 +349,8 @@ GRANT = re.compile(r"(\d+) (\d+) (\d+)( .*)?", re.DOTALL)
 
 class Handle:
     def __init__(self, client, name, limit=""):
+        if re.fullmatch(r"\{[^{]*\}", name, re.DOTALL):
+            raise lab.Refused("a name in braces")
         braced = name if "{" in name else "{" + name + "}"
         self.name = name
         self.keys = [name, "redisson_lock_queue:" + braced, "redisson_lock_timeout:" + braced,

@@ -52,6 +52,16 @@ end
 return {token, message}
 """
 
+# What a peer that lets an id in does, instead of whoever has the lock: ARGV id, token, ends.
+LET_IN = """
+redis.call('del', KEYS[1])
+redis.call('hset', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. ARGV[3] .. ' 0 0', 'shared', ARGV[3] .. ' 1')
+redis.call('pexpireat', KEYS[1], ARGV[3])
+redis.call('hdel', KEYS[4], ARGV[1])
+redis.call('lrem', KEYS[2], 1, ARGV[1])
+redis.call('zrem', KEYS[3], ARGV[1])
+"""
+
 # How much a score is above the end of the lock's TTL, and a millisecond in which TIME may differ.
 OVER = """
 local t = redis.call('time')
@@ -346,6 +356,20 @@ def any_name(stage):
 
 
 @check
+def name_in_braces(stage):
+    """{x} is no name: its queue would be that of x, and its hash another."""
+    name = "{%s}" % stage.lock
+    program = lab.Program(stage.words, stage.port, PATIENT, 30000)
+    stage.programs.append(program)
+    program.say("acquire", name, 0, 20000)
+    try:
+        answer = program.hear()
+    except (Failed, OSError):  # it has ended
+        answer = ["error"]
+    require(answer[:1] == ["error"] and stage.call("EXISTS", name) == 0, "it says %s" % answer)
+
+
+@check
 def token_of_time(stage):
     """Without an earlier one, a token is the server's time in microseconds."""
     before = stage.now_us()
@@ -385,8 +409,8 @@ def lease_noted(stage):
     program = stage.program(lease_ms=40000)
     for lease, words in (20000, "20000"), (0, "40000+"):
         token = stage.holds(program, lease)
-        noted = (stage.note("lease") or "").split(" ", 1)
-        require(noted[0] != str(token) or noted[1:] in ([], [words]), "the lease is %s" % noted)
+        noted = (stage.note("lease") or "").split(" ")
+        require(noted[0] != str(token) or noted[1:2] in ([], [words]), "the lease is %s" % noted)
         stage.releases(program)
 
 
@@ -531,6 +555,13 @@ def monitored(stage, act, word):
             return lines
         if word in line:
             lines.append(line.lower())
+
+
+def require_rights(stage, act):
+    """What is done uses no command in a script but those that a user has the rights for."""
+    lines = monitored(stage, act, stage.lock)
+    used = {found[1] for found in (re.search(r'\[\d+ lua\] "(\w+)"', line) for line in lines) if found}
+    require(len(used) > 5 and not used - RIGHTS, "they use " + " ".join(sorted(used - RIGHTS)))
 
 
 def commands_of(stage, program):
@@ -1149,18 +1180,20 @@ def shared_ends(stage):
 
 @check
 def shared_waiter(stage):
-    """One that waits to share is handed the free lock alone."""
+    """One that waits to share is handed the free lock: alone, or as a share, with those behind it."""
     program = stage.program()
     stage.holds(program)
     waiter = stage.waiter(more=" S2")
     behind = stage.waiter("waiter:2", more=" S2")
     stage.releases(program)
     grant = waiter.hears_grant()
-    held = stage.holders()
-    require(held.get(waiter.id) in ("0", "%s %s" % (grant[1], held.get(waiter.id, "").split(" ", 1)[-1])),
-            "the lock hash is %s" % held)
+    held, line = stage.holders(), stage.line()
     waiter.gone()
-    require(stage.line() == [behind.id], "the queue is %s" % stage.line())
+    if held == {waiter.id: "0"}:
+        require(line == [behind.id], "the queue is %s" % line)
+    else:
+        require(held.get(waiter.id, "").split(" ")[0] == grant[1] and "shared" in held, "the lock hash is %s" % held)
+        require((behind.id in held) == (line == []), "the queue is %s, the lock hash %s" % (line, held))
 
 
 # Sharing.
@@ -1308,6 +1341,144 @@ def share_renewal(stage):
     stage.require_table()
 
 
+@check
+def share_grant(stage):
+    """A share with count 0, whose message was lost, is found by the next heartbeat, and confirmed."""
+    stage.others_hold()
+    program = stage.sharer(waiter_ms=BRISK)
+    stage.waits_to_share(program)
+    token, ends = stage.now_us() + 1000000, stage.now_ms() + 60000
+    stage.call("HSET", stage.notes, "token", token, "holder", program.id)
+    stage.call("EVAL", LET_IN, 4, stage.lock, stage.queue, stage.timeout, stage.notes, program.id, token, ends)
+    require(program.expect("held") == [str(token)], "it holds with another token")
+    until(lambda: stage.share(program.id)[2:] == ("1", "20000"), "a confirmation")
+    stage.require_table()
+
+
+@check
+def share_says_more(stage):
+    """The field of one that shares, and the note of one that waits to, may say more: both count."""
+    stage.others_share(1)
+    field = stage.holders()["sharer:1"] + " more words"
+    stage.call("HSET", stage.lock, "sharer:1", field)
+    program = stage.sharer()
+    stage.shares(program)
+    stage.does_not_share(stage.sharer())
+    waiter = stage.waiter(more=" S2 more words")
+    stage.unshares(program)
+    waiter.hears_grant()
+    require(stage.share(waiter.id)[2] == "0", "it is not let in")
+    require(stage.holders().get("sharer:1") == field, "the other's field is %s" % stage.holders())
+
+
+@check
+def share_silent(stage):
+    """A waiter that is alive and does not listen stops nobody who shares, and keeps its place."""
+    stage.others_share(1)
+    waiter = stage.waiter(listens=None)
+    stage.shares(stage.sharer())
+    require(stage.line() == [waiter.id] and stage.note(waiter.id), "it lost its place")
+
+
+@check
+def share_dead(stage):
+    """A dead waiter stops nobody who shares, and is removed."""
+    stage.others_share(1)
+    waiter = stage.waiter(timeout=5000, ago=5100)
+    stage.shares(stage.sharer())
+    waiter.gone()
+
+
+@check
+def share_redisson(stage):
+    """Nobody shares before a Redisson waiter that listens. It cannot have the lock yet."""
+    stage.others_share(1)
+    waiter = stage.redisson()
+    stage.does_not_share(stage.sharer())
+    require(stage.line() == [waiter.id] and stage.note("woken") is None, "it was removed, or counts as woken")
+
+
+@check
+def share_redisson_silent(stage):
+    """One that does not listen is noted as a suspect, and stops those behind it for 5 s."""
+    stage.others_share(1)
+    waiter, program = stage.redisson(listens=None), stage.sharer()
+    score = stage.call("ZSCORE", stage.timeout, waiter.id)
+    stage.does_not_share(program)
+    noted = (stage.note("suspect:" + waiter.id) or "- 0").split()
+    require(noted[0] == score and abs(int(noted[1]) - stage.now_ms()) < 15000, "the suspect is %s" % noted)
+    stage.call("HSET", stage.notes, "suspect:" + waiter.id, "%s %d" % (score, stage.now_ms() - 6000))
+    stage.shares(program)
+    waiter.gone()
+
+
+@check
+def share_hands_over(stage):
+    """The last one that leaves hands the lock over to one that wants it alone."""
+    program = stage.sharer()
+    token = stage.shares(program)
+    waiter = stage.waiter()
+    stage.unshares(program)
+    waiter.hears_grant()
+    require(stage.holders() == {waiter.id: "0"}, "the lock hash is %s" % stage.holders())
+    require(stage.note("released") == str(token), "released is %s" % stage.note("released"))
+
+
+@check
+def share_far(stage):
+    """What ends in 2000000000 ms, or later, is no share, and no limit."""
+    stage.others_share(1)
+    far = stage.now_ms() + 2000060000
+    stage.call("HSET", stage.lock, "far:1", "5 %d 1 1000" % far,
+               "shared", "%s %d 1" % (stage.holders()["shared"], far))
+    stage.call("HSET", stage.notes, "limit", "3 %d" % far)
+    stage.shares(stage.sharer())
+
+
+@check
+def share_given_up(stage):
+    """A share that comes back with a token that was released before is not taken again."""
+    program = stage.sharer()
+    token = stage.shares(program)
+    stage.unshares(program)
+    ends = stage.now_ms() + 60000
+    stage.call("HSET", stage.lock, program.id, "%d %d 1 20000" % (token, ends), "shared", "%d 1" % ends)
+    stage.call("PEXPIRE", stage.lock, 60000)
+    require(stage.shares(program) > token, "it is held with the old token")
+    stage.require_table()
+
+
+@check
+def share_late_release(stage):
+    """A release after the lease ends nobody's share, and is not noted as one."""
+    stage.others_share(1)
+    program = stage.sharer()
+    token = stage.shares(program, 500)
+    until(lambda: int(stage.share(program.id)[1]) < stage.now_ms(), "the end of the lease")
+    program.say("unshare", stage.lock, program.limit)
+    line = " ".join(program.hear())
+    require(line in ("lost", "not-held"), "it says %s to the release of a lost share" % line)
+    require("sharer:1" in stage.holders(), "the lock hash is %s" % stage.holders())
+    require(stage.note("released") != str(token), "it is noted as released")
+
+
+@check
+def share_rights(stage):
+    """To share takes no other rights."""
+    first, second = stage.sharer(1), stage.sharer(1)
+
+    def take_turns():
+        stage.shares(first)
+        stage.waits_to_share(second)
+        stage.unshares(first)
+        second.expect("held")
+        waiter = stage.waiter()
+        stage.unshares(second)
+        waiter.hears_grant()
+
+    require_rights(stage, take_turns)
+
+
 # What a client need not have.
 
 @check
@@ -1339,9 +1510,7 @@ def rights(stage):
         waiters[0].hears()
         stage.busy(first)
 
-    lines = monitored(stage, take_turns, stage.lock)
-    used = {found[1] for found in (re.search(r'\[\d+ lua\] "(\w+)"', line) for line in lines) if found}
-    require(len(used) > 5 and not used - RIGHTS, "they use " + " ".join(sorted(used - RIGHTS)))
+    require_rights(stage, take_turns)
 
 
 @check
