@@ -687,8 +687,8 @@ enum fairlock_life {
 struct fairlock_report {
   const char *id; /* the id of the holder or of a waiter, without a NUL; NULL: the lock is free */
   size_t id_size; /* bytes at id. One that the receive buffer has no room for is "?" */
-  enum fairlock_kind kind;
-  enum fairlock_life life;
+  enum fairlock_kind kind; /* of client */
+  enum fairlock_life life; /* as far as is known */
   bool listens;   /* it listens: a handover would reach a waiter, and fairlock_ask_release() the
                      holder */
   bool shares;    /* it shares the lock, or waits to */
