@@ -170,6 +170,7 @@ class Java:
                 answers.put(None)
 
     def _ask(self, party, name, *words):
+        self.doing = " ".join(map(str, words))
         try:
             with self.mutex:
                 self.process.stdin.write((" ".join([party, name, *map(str, words)]) + "\n").encode())
@@ -199,15 +200,18 @@ class Java:
             words = self._ask(party, name, "count")
             if words == ["0"]:
                 return
-            self.judge.said["twice by Redisson", words[0]] += 1
+            self.judge.said["twice by Redisson", " ".join(words)] += 1
             time.sleep(0.1)
             if words[0] != "error":
                 self._ask(party, name, "unlock")
 
     def stop(self):
         self.stopping = True
+        end = lab.NOW() + 60
         for party in self.parties:
-            party.join(300)
+            party.join(max(0, end - lab.NOW()))
+            if party.is_alive():
+                self.judge.said["stuck in Redisson", self.doing] += 1
         self.process.kill()
 
 
