@@ -2,29 +2,9 @@
  * The second UART as the line of a cellular modem; in the simulator, of a simulated one
  * (tests/modem/modem.py).
  */
+#include "line.h"
 #include "link.h"
-
-#include "board.h"
 #include "modem.h"
-
-static size_t read_line(void *context, void *data, size_t size)
-{
-  (void)context;
-  return board_line_read(data, size);
-}
-
-static size_t write_line(void *context, const void *data, size_t size)
-{
-  (void)context;
-  return board_line_write(data, size);
-}
-
-static void wait_line(void *context, uint32_t timeout_ms)
-{
-  (void)context;
-  (void)timeout_ms;
-  board_idle();
-}
 
 void port_idle(uint32_t ms)
 {

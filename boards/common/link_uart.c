@@ -1,26 +1,7 @@
 /* The second UART as a line to a bridge on the simulator's host. */
+#include "line.h"
 #include "link.h"
-#include "board.h"
 #include "port_uart.h"
-
-static size_t read_line(void *context, void *data, size_t size)
-{
-  (void)context;
-  return board_line_read(data, size);
-}
-
-static size_t write_line(void *context, const void *data, size_t size)
-{
-  (void)context;
-  return board_line_write(data, size);
-}
-
-static void wait_line(void *context, uint32_t timeout_ms)
-{
-  (void)context;
-  (void)timeout_ms;
-  board_idle();
-}
 
 void port_idle(uint32_t ms)
 {

@@ -4,25 +4,10 @@
  * The first byte of an input says which. Numbers are compared with a reference. What is printed of any
  * bytes must be well-formed, and the bytes must be readable from it.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "command.h"
 #include "options.h"
 #include "text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition, const char *what)
-{
-  if (condition) return;
-  printf("violated: %s\n", what);
-  (void)fflush(stdout);
-  abort();
-}
+#include "words.h"
 
 /* What the command would print to stderr goes nowhere. */
 void complain(const char *format, ...)
@@ -33,19 +18,6 @@ void complain(const char *format, ...)
 int end_output(int status)
 {
   return status;
-}
-
-/* A string of the bytes up to the first NUL, in memory of exactly its size. */
-static char *string_of(const uint8_t *data, size_t size)
-{
-  size_t length = 0;
-  while (length < size && data[length] != 0)
-    length++;
-  char *text = malloc(length + 1);
-  require(text != NULL, "there is memory");
-  if (length > 0) memcpy(text, data, length);
-  text[length] = 0;
-  return text;
 }
 
 /* Numbers */

@@ -2,37 +2,9 @@
  * URLs of servers. They are read as they are, or made of parts, encoded, which reading must return. What
  * the command does with a URL is here, too: its password must neither be shown nor left.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "port_posix.h"
 #include "url.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition, const char *what)
-{
-  if (condition) return;
-  printf("violated: %s\n", what);
-  (void)fflush(stdout);
-  abort();
-}
-
-/* A string of the bytes up to the first NUL, in memory of exactly its size. */
-static char *string_of(const uint8_t *data, size_t size)
-{
-  size_t length = 0;
-  while (length < size && data[length] != 0)
-    length++;
-  char *text = malloc(length + 1);
-  require(text != NULL, "there is memory");
-  if (length > 0) memcpy(text, data, length);
-  text[length] = 0;
-  return text;
-}
+#include "words.h"
 
 static bool inside(const struct port_posix_server *server, const char *text)
 {
