@@ -7,7 +7,7 @@ moments.
 
 The judge is outside: each program writes down from when until when it believed in a hold, by the
 clock that all processes share, and never claims more than it believed. First the judge has to find
-a client that ignores the loss of its hold.
+faults that are made up, and a client that ignores the loss of its hold.
 """
 
 import collections
@@ -29,6 +29,7 @@ EACH, LIMIT = 3, 3  # programs of each release; how many may share
 WAITER_MS, LEASE_MS, REDISSON_MS = 3000, 3000, 10000
 NAME = "mixed"
 NAMES = (NAME, NAME + ".shared")
+MUST_NOT = ("two holders", "too many share", "token falls", "overtaken")
 OK, TIMEOUT = "0", "-2"
 LATE_US = 60000000  # no claim comes later than this; no request takes longer than APART_US
 APART_US = 2000000
@@ -102,7 +103,7 @@ class Judge:
         if not others:
             return
         self.counts[what] += 1
-        if self.counts[what] <= 3:
+        if self.counts[what] <= 3 and isinstance(claim.who, (Worker, Java)):
             print("# %s: %s, by %s" % (what, tell(claim), "; ".join(map(tell, others[:3]))))
 
 
@@ -114,7 +115,7 @@ class Worker:
     """A program of a release."""
 
     def __init__(self, judge, release, port, careless=False):
-        self.judge, self.release, self.inside = judge, release, False
+        self.judge, self.release, self.inside, self.done = judge, release, False, False
         client = lab.BUILD + "/compat/" + release + "/client"
         self.program = lab.Program([client], port, WAITER_MS, LEASE_MS)
         self.process = self.program.process
@@ -123,12 +124,12 @@ class Worker:
         self.thread.start()
 
     def _listen(self):
-        line = [""]
-        while line[0] != "done":
+        while not self.done:
             try:
                 line = self.program.stream.line().decode().split()
             except lab.Failed:
-                return self.program.end()  # it was killed
+                return self.program.end()  # it was killed, or see join()
+            self.done = line[0] == "done"
             if line[0] == "hold":
                 limit, asked, begun, ended, token = map(int, line[2:])
                 self.judge.claim(Claim(begun, ended, asked, token, limit, self, line[1]))
@@ -138,6 +139,10 @@ class Worker:
 
     def stop(self):
         self.program.say("stop")
+
+    def join(self):
+        self.thread.join(250)
+        return not self.thread.is_alive() and self.done
 
 
 class Java:
@@ -170,14 +175,18 @@ class Java:
                 answers.put(None)
 
     def _ask(self, party, name, *words):
-        self.doing = " ".join(map(str, words))
         try:
             with self.mutex:
                 self.process.stdin.write((" ".join([party, name, *map(str, words)]) + "\n").encode())
                 self.process.stdin.flush()
         except OSError:
             sys.exit()  # this thread: it was killed
-        words = self.answers[party].get()
+        try:
+            words = self.answers[party].get(timeout=200)
+        except queue.Empty:
+            self.judge.said["stuck in Redisson", " ".join(map(str, words))] += 1
+            self.process.kill()
+            words = None
         return sys.exit() if words is None else words
 
     def _work(self, party):
@@ -207,11 +216,10 @@ class Java:
 
     def stop(self):
         self.stopping = True
-        end = lab.NOW() + 60
+
+    def join(self):
         for party in self.parties:
-            party.join(max(0, end - lab.NOW()))
-            if party.is_alive():
-                self.judge.said["stuck in Redisson", self.doing] += 1
+            party.join(250)
         self.process.kill()
 
 
@@ -237,7 +245,7 @@ class Faults:
         what = self.dice.choices([self.kill, self.stop, self.cut, self.restart, self.flush, self.pause],
                                  [4, 6, 6, 0.2, 2, 2])[0]
         what()
-        self.counts[what.__name__] += 1
+        self.counts[what.__name__] += what != self.restart
 
     def _somebody(self):
         """Every other time one of those that hold."""
@@ -249,8 +257,17 @@ class Faults:
         if isinstance(worker, Java) and self.dice.random() < 0.8:
             return self.cut()  # to begin another one takes seconds of the processor
         worker.process.kill()
+        self._replace(worker)
+
+    def _replace(self, worker):
         kind, name = type(worker), worker.release.replace("Redisson ", "")
         self.workers[self.workers.index(worker)] = kind(self.judge, name, self.server.port)
+
+    def replace_stuck(self):
+        """A JVM that did not answer; no program of ours ends by itself."""
+        for worker in self.workers:
+            if isinstance(worker, Java) and worker.process.poll() is not None:
+                self._replace(worker)
 
     def stop(self):
         worker = self._somebody()
@@ -276,6 +293,7 @@ class Faults:
         self.judge.hurts()
         self.server.restart()
         self.judge.hurts()
+        self.counts["restart"] += 1
 
     def flush(self):
         self._command("SCRIPT", "FLUSH")
@@ -289,13 +307,30 @@ def report(good, what, why=""):
     return good
 
 
+def judge_sees():
+    """Each kind of fault, in claims made up for it: begun, ended, asked, token, limit."""
+    second, holder = 1000000, collections.namedtuple("Holder", "release")("nobody")
+    planted = {"": [(10, 20, 1, 7, 0), (20, 30, 2, 8, 0), (31, 60, 3, 9, 2), (32, 60, 4, 10, 2), (60, 61, 5, 11, 0)],
+               "two holders": [(10, 20, 1, 7, 0), (19, 30, 2, 8, 0)],
+               "two holders ": [(10, 20, 1, 7, 2), (19, 30, 2, 8, 0)],
+               "too many share": [(10, 20, 1, 7, 2), (11, 30, 2, 8, 2), (12, 30, 2, 9, 2)],
+               "token falls": [(10, 20, 1, 8, 0), (21, 30, 2, 8, 0)],
+               "overtaken": [(9 * second, 9 * second + 1, 5 * second, 1, 0), (10 * second, 11 * second, 1, 2, 0)]}
+    good = True
+    for what, claims in planted.items():
+        judge = Judge()
+        for claim in claims:
+            judge.claim(Claim(*claim, holder, NAME))
+        judge.sweep(float("inf"))
+        found = [name for name in MUST_NOT if judge.counts[name]]
+        good = report(found == [what.strip()] * bool(what), "planted: " + (what or "nothing"), str(found)) and good
+    return good
+
+
 def judge_can_fail(server):
-    """Stops those who hold for longer than their lease, one of whom never looks."""
+    """Stops a holder again and again for longer than its lease, one that never looks."""
     judge = Judge()
     workers = [Worker(judge, "this", server.port, careless=index == 0) for index in range(EACH)]
-    faults = Faults(judge, server, workers, random.Random(SEED))
-    for worker in workers[1:]:
-        worker.inside = False
     end = lab.NOW() + 60
     while not judge.counts["two holders"] and lab.NOW() < end:
         lab.until(lambda: workers[0].inside, "a hold")
@@ -319,6 +354,7 @@ def run(judge, faults, seconds):
             faults.restart()
             restart = None
         faults.one()
+        faults.replace_stuck()
         judge.sweep(now_us() - LATE_US)
         if lab.NOW() > told:
             print("# %.0f s: %d holds, %s" % (lab.NOW() - begun, sum(judge.holds.values()), dict(judge.counts)))
@@ -340,7 +376,7 @@ def left_behind(server):
 def main():
     releases = ["this", "later"] + lab.kept_releases()
     server = lab.Server("--appendonly", "yes", "--appendfsync", "always")
-    can_fail = judge_can_fail(server)
+    can_fail = judge_sees() and judge_can_fail(server)
     judge, dice = Judge(), random.Random(SEED)
     workers = [Worker(judge, release, server.port) for _ in range(EACH) for release in releases]
     workers += [Java(judge, version, server.port) for version in REDISSON]
@@ -349,18 +385,15 @@ def main():
     time.sleep(2 * LEASE_MS / 1000)  # whoever is stopped goes on
     for worker in workers:
         worker.stop()
-    for worker in workers:
-        worker.thread.join(150)
-    waiting = [worker.release for worker in workers if worker.thread.is_alive()]
+    waiting = [worker.release for worker in workers if worker.join() is False]
     judge.sweep(float("inf"))
     left = left_behind(server)
     print("# seed %d, %.0f s, faults: %s" % (SEED, TIME, dict(faults.counts)))
     print("# holds: %s; %s; longest wait %.1f s" % (dict(judge.holds), dict(judge.counts), judge.longest_us / 1e6))
     print("# said: %s" % {" ".join(words): count for words, count in sorted(judge.said.items())})
     forgotten = judge.said["acquired", TIMEOUT]
-    return 0 if all([can_fail] + [report(not judge.counts[what], what + ": none") for what in (
-        "two holders", "too many share", "token falls", "overtaken")] + [
-            report(not forgotten and not waiting, "nobody waits for 120 s", str((forgotten, waiting))),
+    return 0 if all([can_fail] + [report(not judge.counts[what], what + ": none") for what in MUST_NOT] + [
+            report(not forgotten and not waiting, "nobody waits for 120 s, or ends", str((forgotten, waiting))),
             report(not left, "nothing is left", str(left)),
             report(len(judge.holds) == len(releases) + len(REDISSON), "all hold")]) else 1
 
