@@ -169,6 +169,7 @@ void test_inspect_later_release(void)
   feed("*9\r\n:4294967297\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n$0\r\n\r\n:2\r\n:1\r\n$3\r\nw:1\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(reported, 2);
+  CHECK(reports[0].kind == FAIRLOCK_KIND_NONE && reports[0].life == FAIRLOCK_LIFE_UNKNOWN);
   CHECK(reports[1].kind == FAIRLOCK_KIND_FAIRLOCK && reports[1].life == FAIRLOCK_LIFE_UNKNOWN &&
         !reports[1].listens);
 }
