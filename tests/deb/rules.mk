@@ -8,3 +8,10 @@ $(DEB_TEST): | $(BUILD)/fairlock $(BUILD)/redis-server $(BUILD)/tls/certificates
 .PHONY: deb-tests
 deb-tests: $(DEB_TEST) ## make the Debian packages, install them into a folder, and use them there
 	@sh tests/tools/run.sh $<
+
+# It installs them where it runs.
+$(call needs,deb-installed,deb cmake pkgconf $(BUILD)/redis-server)
+
+.PHONY: deb-installed
+deb-installed: $(BUILD)/fairlock $(BUILD)/redis-server ## install the Debian packages by apt, use them and purge them, on a system to be thrown away: make fresh TARGET=deb-installed
+	@sh tests/tools/run.sh tests/deb/installed.sh

@@ -2,21 +2,10 @@
 # The Debian packages that `make deb` makes. They are installed below a folder, by a dpkg whose list
 # of packages is a copy of this machine's: what they depend on has to be on it, and nothing of it is
 # changed.
-# shellcheck source=tests/support/lib.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317
+# shellcheck source=tests/support/lib.sh source=tests/deb/packages.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
-unset SOURCE_DATE_EPOCH DEB_BUILD_OPTIONS
-
-# packages: sets debs, the folder that has them
-packages() {
-  debs=$top/build/deb
-  [ -e "$debs" ] || expect 0 make deb BUILD="$top/build"
-}
-
-# of PACKAGE: its file
-of() {
-  ls "$debs/$1"_*.deb
-}
+. tests/deb/packages.sh
 
 # debian_root WORD...: dpkg, for the folder $root
 debian_root() {
@@ -62,25 +51,14 @@ test_used_and_removed() {
   cp /var/lib/dpkg/status "$root/var/lib/dpkg"
   debian_root -i $(of fairlock) $(of libfairlock-dev)
 
-  expect 0 "$root/usr/bin/fairlock" --version
-  printed "$version"
-  expect 0 "$root/usr/bin/fairlock" run a "$root/usr/bin/fairlock" status a
-  printed 'a: held by '
+  use_command "$root"
   expect 0 env FAIRLOCK="$root/usr/bin/fairlock" sh tests/tls/test_command.sh commands
 
   multiarch=$root/usr/lib/$(gcc -print-multiarch)
-  awk -v want=c -f tests/readme/pages.awk README.md >"$dir/program.c"
   PKG_CONFIG_SYSROOT_DIR=$root
   PKG_CONFIG_LIBDIR=$multiarch/pkgconfig
   export PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR
-  expect 0 cc -o "$dir/program" "$dir/program.c" $(pkg-config --cflags --libs fairlock)
-  expect 0 "$dir/program" "$port"
-  printed 'done'
-  printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(user C)' 'find_package(fairlock 1.0 REQUIRED)' \
-    'add_executable(program program.c)' 'target_link_libraries(program PRIVATE fairlock::fairlock)' >"$dir/CMakeLists.txt"
-  expect 0 cmake -S "$dir" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$root/usr"
-  expect 0 cmake --build "$dir/cmake"
-  expect 0 "$dir/cmake/program" "$port"
+  use_library "$root"
 
   debian_root -P fairlock libfairlock-dev
   find "$root" -mindepth 1 ! -path "$root/var*" >"$dir/left"
