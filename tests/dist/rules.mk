@@ -64,5 +64,5 @@ dist-tests: $(DIST_TESTS) ## see that tarball, bill of materials, signatures, ma
 $(call needs,release-check,fresh abi misra dist-tests dist-check $(BUILD)/tests/qemu/sizes)
 
 .PHONY: release-check
-release-check: ## see whether this commit can be released; QUICK=1 leaves out the suites and Debian 13, and then does not pass
+release-check: ## see whether this commit can be released; QUICK=1 leaves out the suites and fresh Debians, and then does not pass
 	@sh tests/dist/release_check.sh

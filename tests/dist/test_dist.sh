@@ -189,6 +189,13 @@ checked() {
 }
 
 checked gpg '^gpg --verify' '^sha256sum '
+rm "build/fairlock-$version.tar.gz.sha256.asc"
+gpg -q --batch --passphrase '' --quick-generate-key 'other <other@localhost>' ed25519 sign never 2>"$folder/log"
+gpg -q --batch -u other@localhost --armor --detach-sign "build/fairlock-$version.tar.gz.sha256" 2>"$folder/log"
+gpg -q --batch --yes --delete-secret-and-public-key "$(gpg --list-keys --with-colons other@localhost | awk -F : '/^fpr/ { print $10; exit }')" \
+  2>"$folder/log"
+! sh -e "$folder/verify.sh" >"$folder/log" 2>&1 && grep -q -i 'no public key' "$folder/log"
+verdict "sign: nor is what somebody else has signed by gpg" [ $? -eq 0 ]
 gpgconf --kill gpg-agent
 
 ssh-keygen -q -t ed25519 -N '' -f "$HOME/key" >"$folder/log" 2>&1
@@ -205,4 +212,9 @@ git -c gpg.ssh.allowedSignersFile="$folder/signers" verify-tag "v$version" >"$fo
 verdict "sign: git verify-tag by ssh" [ $? -eq 0 ]
 cp "$HOME/key.pub" build/release-key.pub
 checked ssh '^sed .*release-key' '^ssh-keygen -Y verify'
+ssh-keygen -q -t ed25519 -N '' -f "$HOME/other" >"$folder/log" 2>&1
+rm "build/fairlock-$version.tar.gz.sha256.sig"
+ssh-keygen -q -Y sign -n file -f "$HOME/other" "build/fairlock-$version.tar.gz.sha256" 2>"$folder/log"
+! sh -e "$folder/verify.sh" >"$folder/log" 2>&1 && grep -q -i 'could not verify' "$folder/log"
+verdict "sign: nor is what somebody else has signed by ssh" [ $? -eq 0 ]
 exit $failed

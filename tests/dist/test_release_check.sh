@@ -210,9 +210,13 @@ fresh 0
 good "make test passes on the next Debian" trixie
 fresh 1
 bad "it fails" trixie 'make test on trixie'
+fresh 0
+good "the packages leave a Debian as they found it" deb
+fresh 1
+bad "they do not" deb 'make deb-installed on bookworm'
 
-! QUICK=1 check clean trixie suites && grep -q '^skip release: trixie' "$folder/log" &&
-  grep -q '^skip release: suites' "$folder/log" && grep -q 'this is no pass: left out: trixie suites' "$folder/log"
+! QUICK=1 check clean deb trixie suites && grep -q '^skip release: trixie' "$folder/log" &&
+  grep -q '^skip release: suites' "$folder/log" && grep -q 'this is no pass: left out: deb trixie suites' "$folder/log"
 verdict "release-check: without the suites it does not pass" [ $? -eq 0 ]
 sed -i 's|^step_suites() {|&\n  return 0|' tests/dist/release_check.sh
 git commit -qam 'Suites that pass'
