@@ -176,6 +176,15 @@ local function write(...)
   end
   call('hset', lock, 'shared', table.concat(table_of, ' '), unpack(words))
   call('pexpire', lock, latest - now)
+  tell_first(latest - now)
+end
+
+-- Deletes the fields of those whose leases have ended, when they are many.
+local function clean()
+  if #hold / 2 <= 2 * sharers + 16 then return end
+  for at = 1, #hold, 2 do
+    if not fields[hold[at]] and hold[at] ~= 'shared' then call('hdel', lock, hold[at]) end
+  end
 end
 
 local function set_share(owner, token, lease, count, words)
@@ -194,7 +203,9 @@ local function enter(owner, lease, count, words)
   call('hset', notes, 'token', new, 'holder', owner, 'lease', new)
   prolong(lease)
   set_share(owner, new, lease, count, words)
+  clean()
   remove(owner)
+  tell_first(call('pttl', lock))
   return new
 end
 
