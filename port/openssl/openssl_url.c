@@ -18,8 +18,8 @@ static const char *unusable(struct port_posix_server *server, struct port_openss
   return server->shown;
 }
 
-const char *port_openssl_url(struct port_openssl *tls, const struct port_openssl_config *config,
-                             struct port_posix_server *server, const char *url)
+const char *port_openssl_url(struct port_openssl *tls, struct port_posix_server *server,
+                             const char *url, const struct port_openssl_config *config)
 {
   struct port_openssl_config own = {0};
   memset(tls, 0, sizeof *tls);

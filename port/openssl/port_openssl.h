@@ -147,12 +147,12 @@ struct port_posix_server;
  *
  *     static struct port_posix_server server;
  *     static struct port_openssl tls;
- *     const char *wrong = port_openssl_url(&tls, NULL, &server, getenv("REDIS_URL"));
+ *     const char *wrong = port_openssl_url(&tls, &server, getenv("REDIS_URL"), NULL);
  *     ... if that is NULL, give server.transport to the client ...
  *     port_openssl_deinit(&tls);
  */
-const char *port_openssl_url(struct port_openssl *tls, const struct port_openssl_config *config,
-                             struct port_posix_server *server, const char *url);
+const char *port_openssl_url(struct port_openssl *tls, struct port_posix_server *server,
+                             const char *url, const struct port_openssl_config *config);
 
 /*
  * Frees all memory; there is none in what port_openssl_url() has left empty. Call it after

@@ -206,7 +206,7 @@ static void tls()
   CHECK(safe.transport.connect(&safe, 1000) == PORT_UNREACHABLE);
   port_openssl_deinit(&safe);
   static port_posix_server server;
-  CHECK(port_openssl_url(&safe, nullptr, &server, "rediss://127.0.0.1:1") == nullptr);
+  CHECK(port_openssl_url(&safe, &server, "rediss://127.0.0.1:1", nullptr) == nullptr);
   CHECK(server.transport == &safe.transport);
   port_openssl_deinit(&safe);
 }

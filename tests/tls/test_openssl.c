@@ -380,7 +380,7 @@ static int connect_by_url(const struct port_openssl_config *trust, const char *s
   char url[64];
   (void)snprintf(url, sizeof url, "%s%d", scheme, port);
   client_prepare(&safe.client, server.port);
-  const char *wrong = port_openssl_url(&safe.wrap.tls, trust, &at, url);
+  const char *wrong = port_openssl_url(&safe.wrap.tls, &at, url, trust);
   if (!CHECK(wrong == NULL)) give_up(wrong);
   CHECK((at.transport == &safe.wrap.tls.transport) == at.tls);
   CHECK((at.transport == &at.socket.transport) == !at.tls);
@@ -414,7 +414,7 @@ static void url_is_refused(const char *url, const char *words)
   static struct port_posix_server at;
   struct port_openssl tls;
   char text[PORT_OPENSSL_ERROR_SIZE];
-  const char *wrong = port_openssl_url(&tls, &config, &at, url);
+  const char *wrong = port_openssl_url(&tls, &at, url, &config);
   if (!CHECK(wrong != NULL && strcmp(wrong, words) == 0))
     check_write(wrong != NULL ? wrong : "taken");
   CHECK(at.transport == NULL && at.password == NULL && tls.settings == NULL);

@@ -51,7 +51,7 @@ static struct port_openssl tls;
 static const char *read_url(const char *url, const char *ca_file)
 {
   const struct port_openssl_config trust = {.ca_file = ca_file};
-  return port_openssl_url(&tls, &trust, &server, url);
+  return port_openssl_url(&tls, &server, url, &trust);
 }
 
 static void end_tls(void)
