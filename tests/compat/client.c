@@ -162,12 +162,12 @@ static void work(const char *name, long limit, bool careless)
     long ms = dice % 200 == 0 ? 4000 : dice % 20;
     const char *one = dice / 64 % 2 != 0 ? shared : name;
     struct fairlock *handle = handle_of(one);
-    bool shares = false;
+    bool is_shared = false;
 #ifdef FAIRLOCK_LIMIT_MAX
-    shares = one == shared && dice / 128 % 4 != 0;
-    if (shares) handle = share_of(one, (uint32_t)limit);
+    is_shared = one == shared && dice / 128 % 4 != 0;
+    if (is_shared) handle = share_of(one, (uint32_t)limit);
 #endif
-    work_in(handle, one, shares ? limit : 0, ms, careless);
+    work_in(handle, one, is_shared ? limit : 0, ms, careless);
     (void)fairlock_poll(&client, (uint32_t)(dice / 512 % 20));
   }
   printf("done\n");
