@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LIMIT = 2, READERS = 5, WRITERS = 2, KEEPER = READERS + WRITERS, CROWD, PAIRS = 3 };
-enum { ASK_AGAIN_MS = 8000 };
+enum { RIG_LIMIT_S = 3600 }; /* each move may wait for a few times MOVED_SOON */
+enum { ASK_AGAIN_MS = 8000, ASK_SENTINELS_MS = 20000 };
 enum { LEAST_MOVES = 3, MOST_MOVES = 7, LEAST_HOLDS = 20, MOST_HOLDS = 100 };
 
 /* The first ones are for Sentinels, too. */
@@ -121,20 +123,42 @@ static int ask_replica(const char *how)
   return cluster_promoted(&rig, slot, master);
 }
 
+/* All agree who of the two serves the slot, and the other one follows it. */
+static bool settled(int owner, int other)
+{
+  return cluster_owner(&rig, slot) == owner && strcmp(node_role(&rig.node[owner]), "master") == 0 &&
+         strcmp(node_role(&rig.node[other]), "slave") == 0;
+}
+
+/*
+ * Whoever was promoted may be demoted at once, when the cluster prefers what the other one says: an
+ * epoch that two have taken, or one that came late.
+ */
+static bool settle_pair(void)
+{
+  int64_t until = now_ms() + MOVED_SOON;
+  bool back = false;
+  while (!settled(replica, master) && !(back = settled(master, replica)) && now_ms() < until)
+    sleep_ms(20);
+  if (!back) {
+    for (int i = 0; i < PAIRS; i++) {
+      if (masters[i] != master) continue;
+      masters[i] = replica;
+      replicas[i] = master;
+    }
+    int old = master;
+    master = replica;
+    replica = old;
+  }
+  return CHECK(settled(master, replica)) && CHECK(node_follows(&rig.node[replica]));
+}
+
 static bool fail_over_in_cluster(enum move move)
 {
   const char *how = move == BY_HAND ? "" : move == FORCED ? "FORCE" : "TAKEOVER";
   bool absent = move == KILLED || move == FROZEN;
   int promoted = absent ? without_master(move, promote_in_cluster) : ask_replica(how);
-  if (!CHECK_EQUAL(promoted, replica)) return false;
-  for (int i = 0; i < PAIRS; i++) {
-    if (masters[i] != master) continue;
-    masters[i] = replica;
-    replicas[i] = master;
-  }
-  replica = master;
-  master = promoted;
-  return CHECK(node_becomes(&rig.node[replica], "slave") && node_follows(&rig.node[replica]));
+  return CHECK_EQUAL(promoted, replica) && settle_pair();
 }
 
 static bool move_slot(void)
@@ -175,16 +199,24 @@ static int promote_by_sentinels(void)
   return sentinels_promote(&rig, master);
 }
 
+/* They give up a fail-over when no replica seems good, as after a moment in which none answered. */
+static int ask_sentinels(void)
+{
+  int64_t until = now_ms() + MOVED_SOON;
+  while (sentinel_names(&rig, 3) == master && now_ms() < until) {
+    int64_t again = now_ms() + ASK_SENTINELS_MS;
+    if (!CHECK(sentinels_fail_over(&rig))) return -1;
+    while (sentinel_names(&rig, 3) == master && now_ms() < again)
+      sleep_ms(20);
+  }
+  return sentinels_promoted(&rig, master);
+}
+
 static bool move_by_sentinels(enum move move)
 {
-  int promoted;
   if (move == CRASHED) return crash();
-  if (move == KILLED || move == FROZEN) {
-    promoted = without_master(move, promote_by_sentinels);
-  } else {
-    if (!CHECK(sentinels_fail_over(&rig))) return false;
-    promoted = sentinels_promoted(&rig, master);
-  }
+  bool absent = move == KILLED || move == FROZEN;
+  int promoted = absent ? without_master(move, promote_by_sentinels) : ask_sentinels();
   if (!CHECK(promoted >= 0)) return false;
   master = promoted;
   return CHECK(sentinels_settle(&rig, master));
@@ -226,6 +258,7 @@ static void test_rig(bool cluster)
   bool good = true;
   if (cluster) start_cluster();
   else start_sentinels();
+  (void)alarm(RIG_LIMIT_S);
   total.rigs[cluster]++;
   printf("# %s:", cluster ? "cluster" : "Sentinels");
   for (int left = draw(LEAST_MOVES, MOST_MOVES); good && left > 0; left--) {
