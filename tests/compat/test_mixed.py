@@ -184,7 +184,7 @@ class Java:
         try:
             words = self.answers[party].get(timeout=200)
         except queue.Empty:
-            self.judge.said["stuck in Redisson", " ".join(map(str, words))] += 1
+            self.judge.said["stuck in", self.release, " ".join(map(str, words))] += 1
             self.process.kill()
             words = None
         return sys.exit() if words is None else words
@@ -193,14 +193,14 @@ class Java:
         while not self.stopping:
             name, asked = random.choice(NAMES), now_us()
             got, *at = self._ask(party, name, "wait", 120000, -1)
-            self.judge.said["acquired by Redisson", got] += 1
+            self.judge.said["acquired by", self.release, got] += 1
             if got == "1":
                 time.sleep(random.random() / 50)
                 words = self._ask(party, name, "unlock")
                 if len(words) == 2 and words[0].isdigit():
                     self.judge.claim(Claim(int(at[0]) // 1000, int(words[0]) // 1000, asked, 0, 0, self, name))
                 else:
-                    self.judge.said["released by Redisson", words[0]] += 1
+                    self.judge.said["released by", self.release, words[0]] += 1
             self._count(party, name)
 
     def _count(self, party, name):
@@ -209,7 +209,7 @@ class Java:
             words = self._ask(party, name, "count")
             if words == ["0"]:
                 return
-            self.judge.said["twice by Redisson", " ".join(words)] += 1
+            self.judge.said["twice by", self.release, " ".join(words)] += 1
             time.sleep(0.1)
             if words[0] != "error":
                 self._ask(party, name, "unlock")
