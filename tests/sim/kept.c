@@ -88,7 +88,7 @@ static void check_given_back(void *object, uint32_t stamp)
   const struct lock *lock = party->lock;
   bool holds = party_holds(party, stamp);
   if (party->gone || !holds || !kept_hold(party, party->held.token) || party->belief.holds) return;
-  if (gave_back_elsewhere(party)) return;
+  if (gave_back_elsewhere(party) || hold_revived(party, party->held.token)) return;
   if (sends_slowly(party) || told_of(party) == NULL || party->job != JOB_IDLE) return;
   int64_t since = party->world->now - SECOND - 3 * device_round_trip(party->device);
   if (party->kept.ended > since || party->progress.started > since) return;
