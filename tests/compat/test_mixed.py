@@ -33,6 +33,7 @@ MUST_NOT = ("two holders", "too many share", "token falls", "overtaken")
 OK, TIMEOUT = "0", "-2"
 LATE_US = 60000000  # no claim comes later than this; no request takes longer than APART_US
 APART_US = 2000000
+AGAIN_US = 8000000  # a client that a fault has hit is back in line by then: it pauses for up to 5 s
 
 # limit 0: exclusive. Times in us, by the monotonic clock.
 Claim = collections.namedtuple("Claim", "begun ended asked token limit who name")
@@ -93,10 +94,18 @@ class Judge:
         waited = claim.begun - claim.asked
         if waited < APART_US or self._was_hurt(claim):
             return []
-        return [other for other in recent if other.asked > claim.asked + APART_US and other.begun < claim.begun]
+        self.counts["waits that no fault has hit"] += 1
+        return [other for other in recent if other.asked > claim.asked + APART_US and self._earlier(other, claim)]
+
+    @staticmethod
+    def _earlier(other, claim):
+        """By the server's order where there is one: whoever was served first may hear of it last."""
+        if other.token and claim.token:
+            return other.token < claim.token
+        return other.begun < claim.begun
 
     def _was_hurt(self, claim):
-        since = claim.asked - 2 * APART_US
+        since = claim.asked - AGAIN_US
         return any(since < at < claim.begun for who in (None, claim.who) for at in list(self.hurt[who]))
 
     def _note(self, what, others, claim):
@@ -105,6 +114,7 @@ class Judge:
         self.counts[what] += 1
         if self.counts[what] <= 3 and isinstance(claim.who, (Worker, Java)):
             print("# %s: %s, by %s" % (what, tell(claim), "; ".join(map(tell, others[:3]))))
+            print("#   hurt: all at %s, itself at %s" % tuple(list(self.hurt[who])[-8:] for who in (None, claim.who)))
 
 
 def tell(claim):
