@@ -28,7 +28,8 @@ static struct fairlock door;
 
 /*
  * The hold ended before it was released: all that moves must stop now. Called from inside
- * fairlock_poll().
+ * fairlock_poll(), so not while the loop is stuck: a hardware timer, loaded after each poll with
+ * fairlock_remaining_ms(), has to cut the power then.
  */
 static void lost(struct fairlock *handle, void *context)
 {
