@@ -428,7 +428,7 @@ test_metrics() {
   run c sleep 60 &
   eventually held c
   expect 0 "$fairlock" list --metrics
-  for line in 'locks{.*,state="held"} 3' 'holders{.*} 4' 'lock_holders{.*,lock="a"} 2' 'lock_limit{.*,lock="a"} 4' 'lock_holders{.*,lock="b"} 1' \
+  for line in 'server_locks{.*,state="held"} 3' 'server_holders{.*} 4' 'lock_holders{.*,lock="a"} 2' 'lock_limit{.*,lock="a"} 4' 'lock_holders{.*,lock="b"} 1' \
     'lock_holders{.*,lock="c"} 1' 'lock_held{.*,lock="a"} 1'; do
     grep -q "^fairlock_$line\$" "$dir/out" || fail "no $line: $(cat "$dir/out")"
   done
