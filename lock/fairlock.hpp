@@ -12,6 +12,11 @@
  *
  *     std::lock_guard<fair::handle> guard(door);         the standard's way: lock() may throw
  *
+ *     std::thread renews([&] { fairlock_run(client.native_handle()); });   without it a hold ends with
+ *     ...                                                its lease, which unlock() cannot tell
+ *     fairlock_stop(client.native_handle());
+ *     renews.join();
+ *
  *     client.use_sharing();                              at the beginning, for these two
  *     fair::shared_mutex valve(client, "valve:7");
  *     std::shared_lock<fair::shared_mutex> reads(valve);
@@ -781,7 +786,8 @@ typedef basic_shared_mutex<8> shared_mutex;
  * nobody releases what nobody has acquired. Neither copied nor moved.
  *
  * Permits: this object acquires, or waits for, so many at a time; one more gets
- * FAIRLOCK_IN_PROGRESS. For each it has a fairlock_shared.
+ * FAIRLOCK_IN_PROGRESS. For each it has a fairlock_shared. Whoever needs the fencing token of each
+ * takes fairlock_init_shared() instead: here nothing says which permit a thread has.
  */
 template <unsigned Permits> class basic_semaphore
 {

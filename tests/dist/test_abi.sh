@@ -63,6 +63,7 @@ done
 # What counts as public: the headers that are installed, and what they do not call private.
 python3 - >"$folder/public" 2>"$folder/log" <<'END'
 import os, sys
+sys.dont_write_bytecode = True  # not into the tree
 sys.path.insert(0, "tests/dist")
 import abi
 release = abi.Release(os.getcwd())

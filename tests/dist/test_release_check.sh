@@ -133,9 +133,13 @@ changed() {
 soaked "$base"
 good "what was soaked is released" soaked
 for file in lock/handle.c lock/scripts/lock.lua resp/resp.h port/posix/clock.c boards/fairlock/main.c; do
-  changed "$file" '/* another line */'
-  bad "another $file was soaked" soaked "^# +++ b/$file"
+  changed "$file" 'int another_line;'
+  bad "another $file was soaked" soaked "^# $file is not what was soaked"
 done
+changed lock/handle.c '/* another line */'
+good "a comment may change" soaked
+changed port/lwip/tcp.c 'int another_line;'
+good "and a port that the soak does not run" soaked
 changed lock/FORMAT.md 'Another line.'
 good "a page may change" soaked
 changed tests/sim/main.c '/* another line */'
@@ -148,7 +152,7 @@ good "and the version" soaked
 soaked "$base"
 sed -i "s/^\(#define FAIRLOCK_VERSION .*\)\"$version\"/\1\"9.8.7\"/; s/^#define FAIRLOCK_FORMAT .*/#define FAIRLOCK_FORMAT 2/" lock/fairlock.h
 git commit -qam 'Another format'
-bad "but not what stands beside it" soaked 'FAIRLOCK_FORMAT 2'
+bad "but not what stands beside it" soaked 'lock/fairlock.h is not what was soaked'
 soaked -
 bad "no commit was soaked" soaked 'names no commit'
 soaked 0123456789abcdef0123456789abcdef01234567
