@@ -65,16 +65,26 @@ static int flush(struct port_bearssl *tls)
   return PORT_OK;
 }
 
+/* There are records that flush() has not sent. */
+static bool has_unsent(const struct port_bearssl *tls)
+{
+  return (br_ssl_engine_current_state(&tls->client.eng) & BR_SSL_SENDREC) != 0;
+}
+
 /*
  * Sends what is ready, and waits for received bytes. PORT_OK: some came. Called, and returns, with
- * the mutex locked, which it unlocks to wait.
+ * the mutex locked, which it unlocks to wait. What was ready is perhaps why the last send() was
+ * refused. Once the transport below has taken it, that does not wait for room any more, so this has
+ * to return at once.
  */
 static int exchange(struct port_bearssl *tls, uint32_t timeout_ms)
 {
   br_ssl_engine_context *engine = &tls->client.eng;
   const struct port_transport *below = tls->below;
   size_t size;
+  bool waited = tls->stage == UP && has_unsent(tls);
   int sent = flush(tls);
+  if (waited && sent == PORT_OK) timeout_ms = 0;
   bool broken = sent != PORT_OK && sent != PORT_WOULD_BLOCK;
   if (closed(tls)) {
     note_error(tls, br_ssl_engine_last_error(engine));
@@ -180,8 +190,7 @@ static int shake(struct port_bearssl *tls, uint32_t timeout_ms)
   br_ssl_engine_context *engine = &tls->client.eng;
   size_t room;
   int status = exchange(tls, timeout_ms);
-  bool unsent = (br_ssl_engine_current_state(engine) & BR_SSL_SENDREC) != 0;
-  if (status == PORT_WOULD_BLOCK) return unsent ? PORT_WOULD_BLOCK : PORT_NEEDS_INPUT;
+  if (status == PORT_WOULD_BLOCK) return has_unsent(tls) ? PORT_WOULD_BLOCK : PORT_NEEDS_INPUT;
   if (status == PORT_OK) {
     if (br_ssl_engine_sendapp_buf(engine, &room) != NULL) tls->stage = UP;
     return status;

@@ -205,6 +205,17 @@ static int flush(struct port_mbedtls *tls)
 }
 
 /*
+ * Sends what waits. True: something did, and all of it is sent now. The last send() may have been
+ * refused for it, and the transport below, which has just taken it, does not wait for room any more:
+ * recv() has to return at once.
+ */
+static bool finds_room(struct port_mbedtls *tls)
+{
+  bool waited = tls->outgoing_start < tls->outgoing_end;
+  return flush(tls) == PORT_OK && waited;
+}
+
+/*
  * For Mbed TLS: takes bytes to send. In a handshake it comes again if there is no room; later it
  * would take what was not sent for what is to be sent next, so then the connection has to end.
  */
@@ -260,7 +271,7 @@ static int receive_records(struct port_mbedtls *tls, uint32_t timeout_ms)
  */
 static int more(struct port_mbedtls *tls, bool reads, uint32_t timeout_ms)
 {
-  (void)flush(tls);
+  if (finds_room(tls)) timeout_ms = 0;
   if (reads &&
       (tls->incoming_start < tls->incoming_end || mbedtls_ssl_check_pending(&tls->ssl) != 0))
     return PORT_OK;
@@ -591,7 +602,7 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
   uint32_t began = port_clock_ms();
   lock(tls);
   int status = tls->stage == UP && !tls->broken ? PORT_WOULD_BLOCK : PORT_CLOSED;
-  if (status == PORT_WOULD_BLOCK) (void)flush(tls);
+  if (status == PORT_WOULD_BLOCK && finds_room(tls)) timeout_ms = 0;
   for (int turn = 0; status == PORT_WOULD_BLOCK && turn < TURNS; turn++) {
     int got = mbedtls_ssl_read(&tls->ssl, data, size);
     status = got > 0 ? got : outcome(tls, got);

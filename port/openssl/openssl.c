@@ -473,6 +473,15 @@ static int decrypt(struct port_openssl *tls, void *data, size_t size)
   return got > 0 ? got : outcome(tls, got);
 }
 
+static bool has_unsent(const struct port_openssl *tls)
+{
+  return tls->outgoing_start < tls->outgoing_end || BIO_ctrl_pending(tls->out) > 0;
+}
+
+/*
+ * What waited before is perhaps why the last send() was refused. Once the transport below has taken
+ * it, that does not wait for room any more, so this has to return at once.
+ */
 static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
   struct port_openssl *tls = context;
@@ -480,9 +489,12 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
   lock(tls);
   int status = tls->ssl == NULL || tls->broken ? PORT_CLOSED : PORT_WOULD_BLOCK;
   for (int turn = 0; status == PORT_WOULD_BLOCK && turn < TURNS; turn++) {
+    bool waited = has_unsent(tls);
     status = decrypt(tls, data, size);
-    bool cut = flush(tls) == PORT_CLOSED;
+    int sent = flush(tls);
     if (status != PORT_WOULD_BLOCK) break;
+    bool cut = sent == PORT_CLOSED;
+    if (waited && sent == PORT_OK) timeout_ms = 0;
     /* a connection on which we can no longer send may still hold the server's last words */
     int got = receive_records(tls, cut ? 0 : left(began, timeout_ms));
     if (got > 0) continue;

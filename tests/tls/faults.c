@@ -64,6 +64,7 @@ static int faults_recv(void *context, void *data, size_t size, uint32_t timeout_
   struct faults *faults = context;
   size = passes(faults, size, faults->cut_received, faults->received);
   if (size == 0) return PORT_CLOSED;
+  faults->wait_ms = timeout_ms;
   int got = faults->socket.transport.recv(&faults->socket, data, size, timeout_ms);
   if (got > 0) {
     if (faults->changed >= faults->received && faults->changed < faults->received + (size_t)got &&

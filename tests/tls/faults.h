@@ -27,6 +27,9 @@ struct faults {
   /* this many calls of send() take nothing */
   atomic_int blocked;
 
+  /* how long the last recv() was to wait */
+  uint32_t wait_ms;
+
   /* bytes of this connection */
   size_t received, sent;
 

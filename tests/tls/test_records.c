@@ -171,6 +171,23 @@ static void test_blocked(void)
   end();
 }
 
+/* The transport below tells of no room once it has taken all, so recv() does not wait for that. */
+static void test_finds_room(void)
+{
+  start(peer_echo, 0, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK(echoes("hello"));
+  atomic_store(&faults.blocked, 2);
+  CHECK_EQUAL(wrap.tls.transport.send(&wrap.tls, "again", 5), 5);
+  CHECK_EQUAL(wrap.tls.transport.send(&wrap.tls, "more", 4), PORT_WOULD_BLOCK);
+  (void)listens(1000);
+  CHECK_EQUAL(faults.wait_ms, 0);
+  CHECK_EQUAL(hears("again", 5), PORT_OK);
+  CHECK_EQUAL(listens(50), PORT_WOULD_BLOCK);
+  CHECK(faults.wait_ms > 0);
+  end();
+}
+
 /* A handshake that is cut anywhere ends in time, and leaves nothing for the next one. */
 static void cut_at(size_t received, size_t sent)
 {
@@ -440,6 +457,7 @@ const struct check_test check_tests[] = {
     {"tls: not connected", test_not_connected},
     {"tls: records in pieces", test_pieces},
     {"tls: sending is blocked", test_blocked},
+    {"tls: recv finds the room that send missed", test_finds_room},
     {"tls: a cut in each record of the handshake", test_cut_handshakes},
     {"tls: a cut in a record", test_cut_records},
     {"tls: a changed byte", test_changed_byte},
