@@ -18,7 +18,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/*
+ * What the front's sockets hold: otherwise the kernel gives them more and more, up to 32 MB, since the
+ * front reads all the time, and the port would be full only after as much.
+ */
+#define BUFFER (256 * 1024)
+
 static int listener, peer_port;
+
+static void limit(int socket, int buffer)
+{
+  const int size = BUFFER;
+  if (setsockopt(socket, SOL_SOCKET, buffer, &size, sizeof size) != 0) give_up("setsockopt");
+}
 
 static SSL_CTX *settings(void)
 {
@@ -74,6 +86,7 @@ static void serve(SSL_CTX *with, int client)
   bool reset = false;
   if (tls == NULL) give_up("no memory for TLS");
   (void)SSL_set_fd(tls, client);
+  if (peer >= 0) limit(peer, SO_SNDBUF);
   if (peer >= 0 && SSL_accept(tls) == 1) reset = carry(tls, client, peer);
   if (reset) (void)setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   SSL_free(tls);
@@ -108,6 +121,7 @@ int main(int count, char **arguments)
   (void)signal(SIGPIPE, SIG_IGN); /* the front's; the port raises none */
   peer_port = peer_start();
   listener = listen_anywhere(&port);
+  limit(listener, SO_RCVBUF); /* of those that it accepts */
   if (pthread_create(&thread, NULL, front, NULL) != 0) give_up("pthread_create");
   (void)snprintf(service, sizeof service, "%d", port);
   port_posix_tcp(&socket, "127.0.0.1", service);
