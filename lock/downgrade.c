@@ -12,8 +12,11 @@
  * the script then finds the share, or nothing to do.
  *
  * A waiter that is an heir differs from others in its hold count, which they do not have. It has the
- * token of the hold, which is larger than that of its own last one, and in reentry_lease_ms, which a
- * waiter does not use, the number of `from`. A pointer could outlive `from`.
+ * token of the hold, and in reentry_lease_ms, which a waiter does not use, the number of `from`. A
+ * pointer could outlive `from`.
+ *
+ * After a fail-over that has lost the newest tokens, that of the hold may be smaller than that of the
+ * heir's own last one. The heir then keeps the latter, and the request names both.
  */
 #include "share.h"
 
@@ -29,7 +32,7 @@ static bool is_heir(const struct fairlock *handle)
 static bool inherits(const struct fairlock *heir, const struct fairlock *from)
 {
   return is_heir(heir) && from->phase == RELEASING && heir->reentry_lease_ms == from->number &&
-         heir->token == from->token;
+         heir->token >= from->token;
 }
 
 /* The handle whose hold the heir is to get; NULL: that has given up before. */
@@ -49,16 +52,27 @@ static bool has_heir(const struct fairlock *from)
   return heir != NULL;
 }
 
+/* The request of the heir names the hold of `from`, and the token of the heir's own last if newer. */
+static void name_hold(struct fairlock_request *request, struct fairlock *from,
+                      struct fairlock_sharing *sharing)
+{
+  from->in_doubt |= KIND_RELEASE; /* this may end its hold, answered or not */
+  if (request->token > from->token) sharing->own.newer = request->token;
+  request->token = from->token;
+}
+
 /*
  * The request of the handle begins to be written. Returns false if it is held back. An heir that has
  * given up leaves as any other.
  */
-static bool begin_request(struct fairlock_engine *engine, struct fairlock *handle)
+static bool begin_request(struct fairlock_engine *engine, struct fairlock *handle,
+                          struct fairlock_sharing *sharing)
 {
   struct fairlock_request *request = &engine->request;
   if (is_heir(handle)) {
     struct fairlock *from = find_from(handle);
-    if (from != NULL) from->in_doubt |= KIND_RELEASE; /* this may end its hold, answered or not */
+    sharing->own.newer = 0;
+    if (from != NULL) name_hold(request, from, sharing);
     request->mode = -(int32_t)handle->reentry_lease_ms;
   }
   if (request->kind == KIND_LEAVE) {
@@ -75,16 +89,17 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
                          struct fairlock_link *link)
 {
   const struct fairlock_request *request = &engine->request;
+  struct fairlock_sharing *sharing = fairlock_sharing_of(link);
   struct fairlock *handle = request->handle;
-  if (handle != NULL && engine->request_done == 0 && !begin_request(engine, handle)) return;
+  bool begins = handle != NULL && engine->request_done == 0;
+  if (begins && !begin_request(engine, handle, sharing)) return;
   /* no other acquire has such a mode; what the handle is doing may have changed meanwhile */
   if (handle == NULL || request->kind != KIND_ACQUIRE || request->mode >= 0) {
     fairlock_share_hooks.write(engine, writer, link);
     return;
   }
-  if (engine->request_done == 0)
-    fairlock_share_choose_form(engine, fairlock_sharing_of(link), DOWNGRADES);
-  fairlock_share_write_request(writer, request, &fairlock_downgrade_script);
+  if (begins) fairlock_share_choose_form(engine, sharing, DOWNGRADES);
+  fairlock_share_write_request(writer, request, &fairlock_downgrade_script, sharing->own.newer);
   fairlock_share_write_additions(engine, writer, link);
 }
 
@@ -165,7 +180,7 @@ int fairlock_engine_downgrade(struct fairlock *exclusive, struct fairlock_shared
   heir->keep = SHARES;
   status = fairlock_engine_acquire(heir, FAIRLOCK_FOREVER, lease_ms, now);
   heir->holds = 1;
-  heir->token = exclusive->token;
+  if (heir->token < exclusive->token || heir->token >= LARGEST) heir->token = exclusive->token;
   heir->reentry_lease_ms = exclusive->number;
   return status;
 }

@@ -405,12 +405,13 @@ static const PORT_FLASH uint8_t shared[] =
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\214\254aa\230E>e\225\207\275\351b\002(Q)>t\275\351b\002(m)t\215\245\342W(d\242i>" /* if not aa and E>e and tonumber(Q)>tonumber(m)then\nlocal i=W(d)\nif i> */
-    "=E\236O=d\234y \262 \342E \277H\236x\011\251ak(\202ah\011,Q,i,ae,O\202" /* =E then O=d..y else i=E end\nif H then x(f)end\nak()\nah(f,Q,i,ae,O)\n */
-    "X(i\202R(\202\340\240,o\336728\222\304\202\326\302t\275\351b\002(Q),\327\n\300" /* X(i)\nR()\na('pexpire',c,o+172800000)\nreturn{1,tonumber(Q),e}\nend\nlocal  */
-    "\342f:g\265\203\252+$\201G\3212)\244k=o\264\007\355Y\225(n\241m\243\376\333" /* i=f:gsub('%d+$',G:sub(2))\nlocal k=o~=-2 and not Y and(n==m or a('hget',c,' */
-    "hold\002')\241f\202k=k\230\376t\253,i\242\254k\236\326-\302\014\277" /* holder')==f)\nk=k and a('hget',g,i)\nif not k then return{-1,0,e}end\nif  */
-    "aj\236\330aj \211s=m\nv={i,m\234\3240 0 \255}\nab\011\305\341\201d\234y\202X(W(d" /* aj then return aj end\ns=m\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nX(W(d */
+    "\220p\001\275\351b\002(ARGV[3]\0030\266\254aa\230E>e\225\207\275\351b\002(Q)>\337h." /* local p=tonumber(ARGV[3])or 0\nif not aa and E>e and tonumber(Q)>math. */
+    "\323x(m,p)t\215\245\342W(d\242i>=E\236O=d\234y \262 \342E \277H\236" /* max(m,p)then\nlocal i=W(d)\nif i>=E then O=d..y else i=E end\nif H then  */
+    "x\011\251ak(\202ah\011,Q,i,ae,O\202X(i\202R(\202\340\240,o\336728\222\304\202" /* x(f)end\nak()\nah(f,Q,i,ae,O)\nX(i)\nR()\na('pexpire',c,o+172800000)\n */
+    "\326\302t\275\351b\002(Q),\327\n\300\342f:g\265\203\252+$\201G\3212)\244k" /* return{1,tonumber(Q),e}\nend\nlocal i=f:gsub('%d+$',G:sub(2))\nlocal k */
+    "=o\264\007\355Y\225(n\241m\243\376\333hold\002')\241f\202k=k\230\376t" /* =o~=-2 and not Y and(n==m or a('hget',c,'holder')==f)\nk=k and a('hget */
+    "\253,i\242\254k\236\326-\302\014\277aj\236\330aj \211s=m" /* ',g,i)\nif not k then return{-1,0,e}end\nif aj then return aj end\ns=m */
+    "\266p>b\236n=ARGV[3]\211v={i,m\234\3240 0 \255}\nab\011\305\341\201d\234y\202X(W(d" /* \nif p>b then n=ARGV[3]end\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nX(W(d */
     ")\202\356\253\274\202R(i\202w,v={},{}\nai(\202if#w\037\236R(\251\326\302" /* ))\na('hdel',g,f)\nR(i)\nw,v={},{}\nai()\nif#w>0 then R()end\nreturn{1, */
     "t\275\351b\002(Z),\327\n" /* tonumber(Z),e}\n */
     ;
@@ -429,7 +430,7 @@ const struct fairlock_script fairlock_shared_script = {
     {common, hand_over, share, shared}, 8541, "3a80f8c572ffaf8aa690dff554e9adbc9f1a72a8"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6751, "d9124222b1ca4c071ceef6515dec9c1b5e1d2d2d"};
+    {common, hand_over, share, downgrade}, 6808, "e42894693d67477852ea3fa8e79340b804539e04"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

@@ -28,7 +28,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   }
   if (engine->request_done == 0)
     fairlock_share_choose_form(engine, fairlock_sharing_of(link), engine->request.kind);
-  fairlock_share_write_request(writer, &engine->request, &fairlock_shared_script);
+  fairlock_share_write_request(writer, &engine->request, &fairlock_shared_script, 0);
   fairlock_share_write_additions(engine, writer, link);
 }
 

@@ -34,10 +34,14 @@ static inline void fairlock_share_choose_form(struct fairlock_engine *engine,
   sharing->own.eval ^= request->eval;
 }
 
-/* Writes the request as request.c does, but for the script and the last argument. */
+/*
+ * Writes the request as request.c does, but for the script, and the limit behind the argument. newer: a
+ * token behind the limit; 0: none.
+ */
 static inline void fairlock_share_write_request(struct resp_writer *writer,
                                                 const struct fairlock_request *request,
-                                                const struct fairlock_script *script)
+                                                const struct fairlock_script *script,
+                                                uint64_t newer)
 {
   const struct fairlock *handle = request->handle;
   if (request->subscribe) {
@@ -45,7 +49,7 @@ static inline void fairlock_share_write_request(struct resp_writer *writer,
     fairlock_request_write_command(writer, handle->engine->sharded ? command : command + 1, 2);
     fairlock_request_write_bulk(writer, handle, fairlock_request_channel_prefix);
   }
-  fairlock_script_write(writer, script, request->eval, 9);
+  fairlock_script_write(writer, script, request->eval, newer != 0 ? 10 : 9);
   fairlock_request_write_text(writer, "4");
   resp_write_bulk(writer, handle->name, handle->name_size);
   for (const char *prefix = fairlock_request_key_prefixes; *prefix != 0;
@@ -53,6 +57,7 @@ static inline void fairlock_share_write_request(struct resp_writer *writer,
     fairlock_request_write_bulk(writer, handle, prefix);
   fairlock_request_write_bulk(writer, handle, NULL);
   resp_write_bulk_number(writer, fairlock_shared_of(handle)->limit);
+  if (newer != 0) resp_write_bulk_number(writer, (int64_t)newer);
 }
 
 /* Writes with a request what the inner links add to it: all that they write but the request itself. */

@@ -128,6 +128,9 @@ struct fairlock_sharing_state {
 
   /* as the engine's: kinds of requests whose script, that of share.c or downgrade.c, is sent as text */
   uint8_t eval;
+
+  /* downgrade.c: of the request that is being written, the token of the heir's last hold; 0: not named */
+  uint64_t newer;
 };
 
 /* Of struct fairlock_target. Private. */

@@ -8,6 +8,8 @@
 --          mode                -n: the id that holds is that of the same client with the number n
 --          token               of its hold
 --       2  see share.lua
+--       3  the token of an earlier share of id, if that is larger than that of the hold: the server has
+--          become the master without it. None: it is not
 -- Reply {1, token, now}   shared (a repeated request finds it so, and renews it)
 --       {-1, 0, now}      that hold is gone
 --       {-2, 0, now}      expired: the request came after its time
@@ -16,7 +18,8 @@
 -- include hand_over.lua
 -- include share.lua
 
-if not alone and till > now and tonumber(of) > tonumber(token) then -- as in shared.lua
+local newer = tonumber(ARGV[3]) or 0
+if not alone and till > now and tonumber(of) > math.max(token, newer) then -- as in shared.lua
   local at = end_of(lease)
   if at >= till then words = lease .. renews else at = till end
   if score then forget(id) end
@@ -34,6 +37,7 @@ has = has and call('hget', lock, from)
 if not has then return {-1, 0, now} end
 if refused then return refused end
 released = token
+if newer > before then last = ARGV[3] end
 changes = {from, token .. ' 0 0 0'}
 enter(id, lease, '1', lease .. renews)
 name_limit(end_of(lease))

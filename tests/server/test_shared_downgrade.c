@@ -141,8 +141,11 @@ static void test_lost_answer(void)
   end_all();
 }
 
-/* What the script answers to the request for this hold of alone[0], if it comes now. */
-static int64_t late_answer(uint64_t token)
+/*
+ * What the script answers to the request for this hold of alone[0], if it comes now. newer: the
+ * largest token that the share's handle has had, if that is larger; 0: it is not.
+ */
+static int64_t late_answer_with(uint64_t token, const char *newer)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE], from[FAIRLOCK_HOLDER_ID_SIZE], words[160];
   fairlock_id(&alone[0], from);
@@ -151,9 +154,47 @@ static int64_t late_answer(uint64_t token)
                       strrchr(from, ':') + 1, (unsigned long long)token);
   CHECK(raw_run(&redis,
                 "EVALSHA " FAIRLOCK_DOWNGRADE_SHA1
-                " 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %b 0",
-                name, name, name, name, words, (size_t)size));
+                " 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %b 0 %s",
+                name, name, name, name, words, (size_t)size, newer));
   return redis.element[1].integer;
+}
+
+static int64_t late_answer(uint64_t token)
+{
+  return late_answer_with(token, "0");
+}
+
+/*
+ * A fail-over has lost the newest token: the share gets a larger one than its handle has ever had, and
+ * so does whoever comes after it. A repeated request finds that share.
+ */
+static void test_newer_token(void)
+{
+  char lost[1024];
+  begin_with(0);
+  load_script();
+  CHECK(raw_run(&redis, "HSET fairlock:{%s} token 4000000000000000", name));
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(fairlock_token(sharer(0)) == 4000000000000001);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "DEL fairlock:{%s}", name));
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&alone[0]);
+  CHECK(token < 4000000000000000);
+  CHECK_EQUAL(fairlock_start_downgrade(&alone[0], &shared[0], FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  AWAIT(holders() == 1, sleep_ms(1));
+  AWAIT(recv(port_posix_fd(&clients[0].socket), lost, sizeof lost, MSG_DONTWAIT) > 0, sleep_ms(1));
+  break_connection(&clients[0]);
+  CHECK_EQUAL(await_result(&clients[0], sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_result(&alone[0]), FAIRLOCK_OK);
+  CHECK(fairlock_token(sharer(0)) == 4000000000000002);
+  CHECK_EQUAL(late_answer_with(token, "4000000000000001"), 1);
+  CHECK_EQUAL(late_answer_with(token, "4000000000000002"), -1); /* that share is known already */
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(fairlock_token(sharer(1)) == 4000000000000003);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  end_all();
 }
 
 /* The request comes late: after the share, and after another exclusive hold has begun. */
@@ -272,6 +313,7 @@ const struct check_test check_tests[] = {
     {"downgrade: nobody gets in between", test_nobody_between},
     {"downgrade: between renewals", test_renewed},
     {"downgrade: the answer is lost", test_lost_answer},
+    {"downgrade: a newer token of the heir's own", test_newer_token},
     {"downgrade: a late request", test_late},
     {"downgrade: a place that is left in the queue", test_left_in_the_queue},
     {"downgrade: the hold was ended", test_lost},

@@ -743,12 +743,15 @@ static bool step_down(int from)
 {
   int to = SHARERS + from;
   char argument[200];
-  char limit[12];
+  char limit[12], newer[24]; /* after a fail-over */
   snprintf(argument, sizeof argument, "%s %lld -%s 25000+ %lld", ids[to],
            (long long)(play.micros / 1000 + 2000), strchr(ids[from], ':') + 1,
            (long long)play.tokens[from]);
   snprintf(limit, sizeof limit, "%d", play.limit);
-  if (!run_script(DOWNGRADE, (const char *const[]){argument, limit, NULL}, true)) return false;
+  snprintf(newer, sizeof newer, "%lld", (long long)(play.tokens[from] + 1000000));
+  const char *const arguments[] = {argument, limit,
+                                   random_chance(&random_state, 200) ? newer : NULL, NULL};
+  if (!run_script(DOWNGRADE, arguments, true)) return false;
   note_token(to);
   return true;
 }

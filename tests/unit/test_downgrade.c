@@ -364,6 +364,61 @@ static void test_outlived(void)
   CHECK(is_free(&a, FAIRLOCK_OK));
 }
 
+/*
+ * A new master counts on from an older token, so the hold has a smaller one than the heir has had. The
+ * request names both, and only a share with a larger one than both is believed in.
+ */
+static void test_newer_token(void)
+{
+  prepare();
+  greet();
+  request(heir_handle, 0, 1000);
+  answer(1, 90, 0);
+  CHECK_EQUAL(fairlock_engine_release(heir_handle, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  hold_alone(FAIRLOCK_RENEW);
+  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+  CHECK(sends(" -1 30000+ 77\r\n$1\r\n7\r\n$2\r\n90\r\n"));
+  push("subscribe", CHANNEL("3"), NULL);
+  answer(1, 78, 0); /* by a server that errs */
+  CHECK_EQUAL(heir_handle->result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(heir_handle->token, 90);
+  pass(RETRY_MS);
+  CHECK(sends(" -1 30000+ 77\r\n$1\r\n7\r\n$2\r\n90\r\n"));
+  answer(1, 91, 0);
+  CHECK_EQUAL(heir_handle->result, FAIRLOCK_OK);
+  CHECK_EQUAL(heir_handle->token, 91);
+  CHECK(is_free(&a, FAIRLOCK_OK));
+  CHECK_EQUAL(losses, 0);
+  /* the next hold has a larger one, which alone is named */
+  CHECK_EQUAL(fairlock_engine_release(heir_handle, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  hold_alone_again(FAIRLOCK_RENEW, 95);
+  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+  CHECK(sends(" -1 30000+ 95\r\n$1\r\n7\r\n"));
+  CHECK(strstr(output, "\r\n7\r\n$") == NULL);
+}
+
+/* No server counts on from such a token, so any hold has a newer one. */
+static void test_largest_token(void)
+{
+  prepare();
+  greet();
+  request(heir_handle, 0, 1000);
+  answer(1, LARGEST, 0);
+  CHECK_EQUAL(fairlock_engine_release(heir_handle, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  hold_alone(FAIRLOCK_RENEW);
+  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+  CHECK(asks() && strstr(output, "\r\n7\r\n$") == NULL);
+  push("subscribe", CHANNEL("3"), NULL);
+  answer(1, 78, 0);
+  CHECK(shares());
+}
+
 /* Other handles release meanwhile. */
 static void test_beside_others(void)
 {
@@ -549,6 +604,8 @@ const struct check_test check_tests[] = {
     {"downgrade: cancelled", test_cancel},
     {"downgrade: half written", test_half_written},
     {"downgrade: the exclusive hold is over meanwhile", test_outlived},
+    {"downgrade: a newer token of the heir's own", test_newer_token},
+    {"downgrade: a token from which nobody counts on", test_largest_token},
     {"downgrade: beside others", test_beside_others},
     {"downgrade: misuse", test_misuse},
     {"downgrade: both are busy", test_busy},
