@@ -176,7 +176,7 @@ static void begin_hold(struct fairlock *handle, uint32_t *way)
   if (unconfirmed) handle->flags |= UNCONFIRMED;
   handle->leave_result = FAIRLOCK_OK;
   end_operation(handle, FAIRLOCK_OK);
-  if (handle->flags & UNCONFIRMED && !(handle->flags & RENEWS)) send_now(handle);
+  if (handle->flags & UNCONFIRMED) send_now(handle);
 }
 
 static uint32_t renewed_lease(const struct fairlock *handle)

@@ -422,6 +422,54 @@ static void test_lost_message(void)
   end("message");
 }
 
+/*
+ * A waiter that learns of the handover by asking, after its connection has ended or at a heartbeat,
+ * confirms it at once, although its lease is renewed only minutes later: everybody sees that the
+ * claim was taken.
+ */
+static void find_claim(bool cut, const char *name)
+{
+  struct proxy proxy;
+  static struct client other;
+  struct fairlock waiter;
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  hold(name);
+  proxy_start(&proxy, server.port);
+  client_prepare(&other, proxy.port);
+  other.config.lease_ms = 600000;
+  client_start(&other);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, name), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  service_until_queued(&other, name, 1);
+  atomic_store(&proxy.control->drop_messages, 1);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  AWAIT(atomic_load(&proxy.control->drop_messages) == 0, sleep_ms(2));
+  if (cut) proxy_sever(&proxy);
+  CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_OK);
+  struct fairlock_counters counters = fairlock_read_counters(&other.client);
+  CHECK_EQUAL(counters.polled, 1);
+  CHECK_EQUAL(counters.connections, cut ? 2 : 1);
+  fairlock_id(&waiter, id);
+  AWAIT(hold_count_of(&redis, name, id) == 1, service_for(&other, 20));
+  CHECK_EQUAL(hold_count_of(&redis, name, id), 1);
+  CHECK_EQUAL(fairlock_read_counters(&other.client).renewals, 0);
+  CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  client_close(&other);
+  proxy_stop(&proxy);
+  end(name);
+}
+
+static void test_claim_found(void)
+{
+  find_claim(false, "found");
+}
+
+static void test_claim_after_a_cut(void)
+{
+  find_claim(true, "back");
+}
+
 /* The lock comes just when the waiter has given up: it goes on at once to the next, or is free. */
 static void test_grant_after_timeout(void)
 {
@@ -796,6 +844,8 @@ const struct check_test check_tests[] = {
     {"dead: 3 s without replies", test_deaf},
     {"dead: 3 s without requests", test_mute},
     {"dead: the handover's message is lost", test_lost_message},
+    {"dead: a claim found at a heartbeat is confirmed", test_claim_found},
+    {"dead: a claim found on a new connection is confirmed", test_claim_after_a_cut},
     {"dead: the lock comes after the time-out", test_grant_after_timeout},
     {"dead: an unexpected grant is given back", test_unexpected_grant},
     {"dead: forged messages", test_forged_messages},

@@ -192,6 +192,52 @@ static void test_late_renewal(void)
   close_late();
 }
 
+/*
+ * The message that hands it the lock is lost with its connection, so it learns by asking that it
+ * holds, and confirms that at once, although its lease is renewed only minutes later. Whoever held
+ * the lock before has shared it, or has not: then the claim is exclusive until the waiter asks.
+ */
+static void find_claim(uint32_t limit, struct fairlock *before)
+{
+  proxy_start(&proxy, server.port);
+  client_prepare(&client, proxy.port);
+  client.config.lease_ms = 600000;
+  client_start(&client);
+  fairlock_use_sharing(&client.client, &sharing);
+  CHECK_EQUAL(fairlock_init_shared(&late, &client.client, name, limit), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(before, 0, 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&late.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+              FAIRLOCK_PENDING);
+  service_until_queued(&client, name, 1);
+  atomic_store(&proxy.control->drop_messages, 1);
+  CHECK_EQUAL(fairlock_release(before), FAIRLOCK_OK);
+  AWAIT(atomic_load(&proxy.control->drop_messages) == 0, sleep_ms(2));
+  proxy_sever(&proxy);
+  CHECK_EQUAL(await_result(&client, &late.handle), FAIRLOCK_OK);
+  AWAIT(inspect(&beside, name).hold_count == 1, service_for(&client, 20));
+  CHECK_EQUAL(inspect(&beside, name).hold_count, 1);
+  CHECK_EQUAL(fairlock_read_counters(&client.client).renewals, 0);
+  CHECK_EQUAL(fairlock_release(&late.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&late.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(before), FAIRLOCK_OK);
+  client_close(&client);
+  proxy_stop(&proxy);
+}
+
+static void test_claim_after_a_cut(void)
+{
+  struct fairlock alone;
+  begin();
+  client_open(&beside, server.port);
+  fairlock_use_sharing(&beside.client, &sharing_beside);
+  CHECK_EQUAL(fairlock_init_shared(&other, &beside.client, name, 1), FAIRLOCK_OK);
+  find_claim(1, &other.handle);
+  CHECK_EQUAL(fairlock_init(&alone, &beside.client, name), FAIRLOCK_OK);
+  find_claim(0, &alone);
+  client_close(&beside);
+  CHECK(nothing_left(&redis, name));
+}
+
 const struct check_test check_tests[] = {
     {"shared late: each request lost", test_requests_lost},
     {"shared late: each reply lost, scripts unknown", test_replies_lost},
@@ -203,6 +249,7 @@ const struct check_test check_tests[] = {
     {"shared late: a release that is not void yet", test_release_in_passing},
     {"shared late: a leave that is void", test_void_leave},
     {"shared late: a renewal after the lease", test_late_renewal},
+    {"shared late: a claim found on a new connection is confirmed", test_claim_after_a_cut},
     {"shared late: NOSCRIPT for each operation", test_noscript},
     {NULL, NULL},
 };

@@ -223,3 +223,31 @@ void test_short_lease_after_a_poll(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK(sends(" -1 500 99\r\n"));
 }
+
+/*
+ * Nor does one that is renewed wait for its first renewal: until the server knows that the claim was
+ * taken, it shows the lock as handed over and not confirmed.
+ */
+void test_renewed_lease_after_a_poll(void)
+{
+  for (int reconnect = 0; reconnect < 2; reconnect++) {
+    queue_a(FAIRLOCK_FOREVER);
+    if (reconnect) {
+      break_connection();
+      pass(50);
+      greet();
+    } else {
+      pass(2000);
+    }
+    CHECK(sends(" 5000 30000+\r\n"));
+    if (reconnect) push("subscribe", CHANNEL("1"), NULL);
+    answer(1, 99, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+    CHECK(sends(" -1 30000+ 99\r\n"));
+    answer(1, 99, 0);
+    CHECK_EQUAL(engine.counters.renewals, 0);
+    CHECK(sends_nothing());
+    pass(10000);
+    CHECK(sends(" -1 30000+ 99\r\n"));
+  }
+}

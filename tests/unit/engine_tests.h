@@ -116,6 +116,7 @@ void test_grant_for_no_time(void);
 void test_grant_for_too_long(void);
 void test_short_lease_after_a_grant(void);
 void test_short_lease_after_a_poll(void);
+void test_renewed_lease_after_a_poll(void);
 
 /* engine_reentry.c */
 void test_reentry(void);

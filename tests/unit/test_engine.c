@@ -58,6 +58,7 @@ const struct check_test check_tests[] = {
     {"a grant for too long", test_grant_for_too_long},
     {"a short lease after a grant", test_short_lease_after_a_grant},
     {"a short lease after a poll", test_short_lease_after_a_poll},
+    {"a renewed lease after a poll", test_renewed_lease_after_a_poll},
     /* engine_reentry.c */
     {"re-entry and partial release", test_reentry},
     {"re-entry never shortens the lease", test_reentry_of_a_longer_hold},
