@@ -173,6 +173,13 @@ class Stage:
         over = max(self.call("EVAL", OVER, 2, self.lock, self.timeout, name) for _ in range(5)) - more
         require(0 <= over < 5000, "the score is off by %d ms" % over)
 
+    def require_renewal_scores(self):
+        """The holder's next renewal changes the score of the first in line to what FORMAT.md says."""
+        waiter, far = self.waiter(), 9 * 10 ** 12
+        self.call("ZADD", self.timeout, "XX", far, waiter.id)
+        until(lambda: self.score(waiter.id) < far, "another score")
+        self.require_score(waiter.id, CHAIN + 100)
+
     def ttl_at_least(self, key, least):
         """That was its TTL, or more, when the check began, or later."""
         ttl = self.call("PTTL", key)
@@ -1119,10 +1126,7 @@ def renewal_scores_first(stage):
     """A renewal sets the score of the first in line to now, the lease, the chain and 100 ms."""
     program = stage.program(lease_ms=6000)
     stage.holds(program, 0)
-    waiter = stage.waiter()
-    stage.call("ZADD", stage.timeout, "XX", 9 * 10 ** 12, waiter.id)
-    until(lambda: stage.score(waiter.id) < 9 * 10 ** 12, "another score")
-    stage.require_score(waiter.id, CHAIN + 100)
+    stage.require_renewal_scores()
 
 
 @check
@@ -1358,10 +1362,7 @@ def share_renewal_scores_first(stage):
     """It sets the score of the first in line to now, the lock's TTL, the chain and 100 ms."""
     program = stage.sharer(lease_ms=6000)
     stage.shares(program, 0)
-    waiter = stage.waiter()
-    stage.call("ZADD", stage.timeout, "XX", 9 * 10 ** 12, waiter.id)
-    until(lambda: stage.score(waiter.id) < 9 * 10 ** 12, "another score")
-    stage.require_score(waiter.id, CHAIN + 100)
+    stage.require_renewal_scores()
 
 
 @check

@@ -83,22 +83,25 @@ void test_remove_is_refused_for_now(void)
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
 }
 
+static void refuse(int result)
+{
+  drain();
+  feed("-NOPERM no\r\n");
+  CHECK_EQUAL(a.result, result);
+}
+
 static void leave_refused(void)
 {
   queue_a(500);
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
-  drain();
-  feed("-NOPERM no\r\n");
-  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  refuse(FAIRLOCK_CANCELLED);
 }
 
 static void release_refused(void)
 {
   acquire_a(1000);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  feed("-NOPERM no\r\n");
-  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+  refuse(FAIRLOCK_DENIED);
 }
 
 static void remove_refused(const char *answers)
