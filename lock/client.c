@@ -753,7 +753,9 @@ int fairlock_server_status(struct fairlock_client *client)
 {
   if (forked(client)) return FAIRLOCK_FORKED;
   lock(client);
-  return unlock(client, client->engine.last_error);
+  const struct fairlock_engine *engine = &client->engine;
+  /* operations end as soon as it fails, but last_error says why only when it is closed */
+  return unlock(client, engine->broken ? engine->failure : engine->last_error);
 }
 
 struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)

@@ -611,6 +611,22 @@ static int break_at_the_end(void *context, const void *data, size_t size)
   return take(context, data, size);
 }
 
+/* Who asks why right after an operation has ended hears it, though the connection is not closed yet. */
+static void test_status_of_a_refusal(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  hello = "-WRONGPASS no\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_DENIED);
+  CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_DENIED);
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_DENIED);
+  hello = GREETING;
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_OK);
+  fairlock_client_deinit(&client);
+}
+
 /* A wait that nobody answers is not told why an earlier connection failed. */
 static void test_error_of_this_time(void)
 {
@@ -1088,6 +1104,7 @@ const struct check_test check_tests[] = {
     {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client hold", test_hold},
     {"client lease is over", test_lease_is_over},
+    {"client says why right after a refusal", test_status_of_a_refusal},
     {"client error of this time", test_error_of_this_time},
     {"client waits until the deadline", test_waits_until_the_deadline},
     {"client waits for the reply at once", test_waits_at_once},
