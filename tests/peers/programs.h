@@ -27,7 +27,7 @@ struct program {
 
 /*
  * Starts a peer's program by a shell, which gets the port as $1, and waits until it is ready.
- * version: what it says.
+ * version: what it says, and for ours the environment's COMMIT, if there is one.
  */
 void program_start(struct program *program, const char *name, const char *command, int port,
                    char version[32]);

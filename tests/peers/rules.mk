@@ -52,15 +52,18 @@ $(PEERS)/etcd/ready:
 	mkdir -p $(@D) && cd $(@D) && apt-get -qq -o APT::Sandbox::User="$$(id -un)" download etcd-server && dpkg -x etcd-server_*.deb .
 	@touch $@
 
+# Nothing in a release's own commit, nor where there is no repository.
+PEERS_COMMIT = COMMIT="$$(git tag --points-at HEAD 2>/dev/null | grep -qx 'v$(VERSION)' || git rev-parse --short HEAD 2>/dev/null)"
+
 # The redirection leaves the tables alone on stdout.
 .PHONY: bench-peers
 bench-peers: ## compare with Redlock libraries, redis-py, Redisson, etcd and Curator (ONLY=redsync: some): the tables, and build/peers.svg
 	@$(MAKE) --no-print-directory $(PEERS_PROGRAMS) $(PEERS_READY) $(BUILD)/redis-server >&2
 	@$(BUILD)/tests/peers/test_analyse >&2
 	@rm -rf $(PEERS)/etcd.data $(PEERS)/zookeeper.data $(PEERS)/log $(BUILD)/peers.md $(BUILD)/sharing.md
-	@BUILD=$(abspath $(BUILD)) REDISSON_JARS=$(abspath $(PEERS_REDISSON_JARS)) \
+	@$(PEERS_COMMIT) BUILD=$(abspath $(BUILD)) REDISSON_JARS=$(abspath $(PEERS_REDISSON_JARS)) \
 	  $(BUILD)/tests/peers/peers $(BUILD)/peers.md $(BUILD)/peers.svg $(ONLY)
-	@BUILD=$(abspath $(BUILD)) REDISSON_JARS=$(abspath $(PEERS_REDISSON_JARS)) CURATOR_JARS=$(abspath $(PEERS)/curator) \
+	@$(PEERS_COMMIT) BUILD=$(abspath $(BUILD)) REDISSON_JARS=$(abspath $(PEERS_REDISSON_JARS)) CURATOR_JARS=$(abspath $(PEERS)/curator) \
 	  $(BUILD)/tests/peers/sharing $(BUILD)/sharing.md $(ONLY)
 	@rm -rf $(PEERS)/etcd.data $(PEERS)/zookeeper.data
 	@for table in peers sharing; do if [ -f $(BUILD)/$$table.md ]; then cat $(BUILD)/$$table.md && echo; fi; done
