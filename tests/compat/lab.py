@@ -182,18 +182,26 @@ class Server:
         return False
 
 
+def tell(process, *words):
+    """Sends it a line. Its stdin has no buffer, or closing it would raise the error again."""
+    line = " ".join(map(str, words))
+    try:
+        process.stdin.write(line.encode() + b"\n")
+    except BrokenPipeError:
+        raise Failed("the program has ended before it was told: " + line) from None
+
+
 class Program:
     """A client under test: see README.md for its lines."""
 
     def __init__(self, words, port, *arguments):
         self.process = start([*words, "127.0.0.1", str(port), *map(str, arguments)],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self.stream = Stream(self.process.stdout.fileno())
         self.expect("ready")
 
     def say(self, *words):
-        self.process.stdin.write(" ".join(map(str, words)).encode() + b"\n")
-        self.process.stdin.flush()
+        tell(self.process, *words)
 
     def silent(self, seconds=0):
         """It says nothing for so long."""

@@ -2,7 +2,7 @@
 """Whether clients keep lock/FORMAT.md, by peer.py: this release; each release that is kept, whose
 failures are listed in its file "fails"; and example.py. Then whether each check of peer.py can fail:
 each fault of faults.txt has to be found. Arguments: "this", "example.py", the name of a kept
-release, "faults"; none: all.
+release, "ends" (a program that ends fails its checks), "faults"; none: all.
 """
 
 import os
@@ -83,10 +83,20 @@ def find_faults(port):
     return good and not missing
 
 
+def judge_one_that_ends(port):
+    """A program that ends in the middle fails its checks, and those of others go on."""
+    results = peer.run(["sh", "-c", "echo ready"], port, ["ids", "hold", "lease", "renewal"])
+    good = all(verdict == "not ok" for verdict, _ in results.values())
+    print("%s one that ends fails: %s" % ("ok" if good else "not ok", results))
+    return good
+
+
 def main(only):
     port = lab.Server().port
     results = [judge(name, words, known, port) for name, words, known in clients()
                if not only or name in only]
+    if not only or "ends" in only:
+        results.append(judge_one_that_ends(port))
     if not only or "faults" in only:
         results.append(find_faults(port))
     return 0 if results and all(results) else 1

@@ -186,7 +186,7 @@ class Redisson:
         folder = "%s/interop/%s" % (lab.BUILD, REDISSON)
         cls.machine = lab.start(["java", "-cp", folder + "/classes:" + folder + "/lib/*", "Driver",
                                  str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.DEVNULL)
+                                stderr=subprocess.DEVNULL, bufsize=0)
         cls.stream = lab.Stream(cls.machine.stdout.fileno())
         cls.heard = collections.defaultdict(list)
         cls.lock = threading.Lock()
@@ -208,10 +208,8 @@ class Redisson:
         self.log = []
 
     def _ask(self, name, *words):
-        line = " ".join([self.party, name, *map(str, words)]) + "\n"
         with Redisson.lock:
-            Redisson.machine.stdin.write(line.encode())
-            Redisson.machine.stdin.flush()
+            lab.tell(Redisson.machine, self.party, name, *words)
 
     def _hear(self, seconds=lab.SOON):
         lab.until(lambda: Redisson.heard[self.party], "an answer of Redisson's", seconds)
