@@ -238,6 +238,15 @@ static void follow_ours(struct party *party, const struct execution *execution,
   if (lets_in(asked, same, confirms, state)) check_let_in(party->world, party->lock);
 }
 
+/* token: 0, it has left the queue, and given back whatever it may have held. */
+static void release_elsewhere(struct party *party, uint64_t token)
+{
+  struct repetition *repetition = &party->repetition;
+  repetition->released = token;
+  if (token == 0) token = party->handle.token;
+  if (token > repetition->elsewhere) repetition->elsewhere = token;
+}
+
 /*
  * A server that is not a master has carried something out. Nobody else sees it; but a party that is
  * told it holds there believes it, unless it waits for a replica.
@@ -251,8 +260,8 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
   bool done =
       values[0].kind != VALUE_ERROR && execution->reply->used == 4 && values[1].integer == 1;
   world->counters.strays++;
-  if (done && asked->releases && by != NULL) by->repetition.released = asked->token;
-  if (done && asked->from != NULL) asked->from->repetition.released = asked->token;
+  if (done && asked->releases && by != NULL) release_elsewhere(by, asked->token);
+  if (done && asked->from != NULL) release_elsewhere(asked->from, asked->token);
   if (asked->releases && by != NULL && values[0].kind != VALUE_ERROR && by->place.queued)
     by->place.astray = true;
   if (world_strict(world) || !execution->wrote) return; /* a replica never writes */

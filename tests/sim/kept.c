@@ -1,7 +1,8 @@
 /*
  * A lock that is kept is nobody's: whoever waits gets it. A device that has been told of a waiter
  * neither keeps the lock nor takes it back, and gives it back at once. One that cannot be told is
- * like any holder that is cut off: the others wait for its lease, which the server ends.
+ * like any holder that is cut off: the others wait for its lease, which the server ends. None does so
+ * when the keep is over.
  */
 #include "world.h"
 
@@ -57,6 +58,23 @@ void check_kept(struct party *party)
   world_fail(world, "%s keeps %s, and %s waits", party->id, party->lock->text[0], waiter->id);
 }
 
+/*
+ * A release or an acquire was answered without the server, which is right only until the keep is over.
+ * Called before anything else happens: the hold may be recalled before the program looks.
+ */
+void check_keep_lasts(struct party *party)
+{
+  const struct fairlock *handle = &party->handle;
+  bool taken_back =
+      handle->phase == HELD && party->job == JOB_ACQUIRE && kept_hold(party, handle->token);
+  party->kept.answered = kept_now(party);
+  if (party->kept.answered) party->kept.token = handle->token;
+  if (!party->kept.answered && !taken_back) return;
+  if (handle->engine->now - handle->kept_since < party->device->keep.keep_ms) return;
+  world_fail(party->world, "%s %s %s, whose keep is over", party->id,
+             taken_back ? "takes back" : "keeps", party->lock->text[0]);
+}
+
 void check_taken_back(const struct party *party)
 {
   const struct party *waiter = told_of(party);
@@ -78,7 +96,9 @@ static bool sends_slowly(const struct party *party)
  */
 static bool gave_back_elsewhere(const struct party *party)
 {
-  return party->repetition.released >= party->held.token;
+  const struct repetition *repetition = &party->repetition;
+  uint64_t token = party->held.token;
+  return repetition->released == token || repetition->elsewhere >= token;
 }
 
 /* Two trips, and some time to spare, after somebody has queued. */

@@ -11,15 +11,9 @@
 
 /* A handle that was taken out */
 
-/* Its leave was refused for good, and so was the one by which it was to be taken out. */
-static bool leave_barred(const struct party *party)
-{
-  return party->world->barred_at >= party->place.heard;
-}
-
 void check_gone_waits(const struct party *party)
 {
-  if (!party->left.taken_out || leave_barred(party) || !world_ordered(party->world)) return;
+  if (!party->left.taken_out || party->left.barred || !world_ordered(party->world)) return;
   world_fail(party->world, "%s waits for %s after it was taken out", party->id,
              party->lock->text[0]);
 }
@@ -32,7 +26,7 @@ static bool place_brought_back(const struct party *party)
 
 void check_gone_holds(const struct party *party)
 {
-  if (!party->left.taken_out || place_brought_back(party) || leave_barred(party)) return;
+  if (!party->left.taken_out || place_brought_back(party) || party->left.barred) return;
   if (!world_ordered(party->world)) return;
   world_fail(party->world, "%s gets %s after it was taken out", party->id, party->lock->text[0]);
 }

@@ -58,6 +58,8 @@ static void on_ended(struct fairlock *handle, int status, void *context)
   if (!party->under_way || status != handle->result || status == FAIRLOCK_PENDING)
     world_fail(context, "%s is told of an end that is none", party->id);
   party->under_way = false;
+  party->kept.answered = false;
+  if (status == FAIRLOCK_OK) check_keep_lasts(party);
 }
 
 static void on_lost(struct fairlock *handle, void *context)
@@ -243,10 +245,8 @@ static void released(struct party *party, int result)
     next_step(party, JOB_HOLD, hold_time(world));
     return;
   }
-  if (result == FAIRLOCK_OK && kept_now(party)) party->kept.token = party->repetition.releasing;
-  else if (result == FAIRLOCK_OK && party->handle.phase == RELEASING)
-    ; /* it was kept, and recalled before the program looked */
-  else if (!party->downgrades || result != FAIRLOCK_LOST) check_release(party, result);
+  bool ended = party->downgrades && result == FAIRLOCK_LOST;
+  if (!party->kept.answered && !ended) check_release(party, result);
   rest(party);
 }
 
@@ -302,6 +302,7 @@ static void take_out(struct party *party)
     if (!party->left.unknown) check_taken_out(party);
     party->left.taken_out = !party->left.unknown;
     party->left.unheard = world->refused_at >= party->progress.started;
+    party->left.barred = world->barred_at >= party->progress.started;
     party->job = JOB_GONE;
     party->gone = true;
     for (int i = 0; i < HANDLES; i++) {

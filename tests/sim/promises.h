@@ -225,6 +225,7 @@ void check_confirmed(void *party, uint32_t token); /* an event */
 struct repetition {
   uint64_t released;  /* of the last hold it has ended */
   uint64_t releasing; /* of the hold being released */
+  uint64_t elsewhere; /* the highest that it has released on a server that was no master */
 };
 
 void check_count(const struct party *party, int64_t mode);
@@ -319,6 +320,7 @@ struct left {
   bool taken_out; /* and the engine has said that nothing is left of it */
   bool unknown;   /* a release of it came to UNKNOWN: an acquire in doubt may be left behind */
   bool unheard;   /* and the server refused meanwhile to end its subscription */
+  bool barred;    /* and refused meanwhile, for good, to end its place */
 };
 
 void check_taken_out(const struct party *party);
@@ -334,11 +336,13 @@ struct kept {
   bool is;        /* when it was last looked at */
   int64_t ended;  /* when it was seen not to be any more */
   uint64_t token; /* of the last hold that was kept: one may believe in it again */
+  bool answered;  /* the release was answered by that, and not by the server */
 };
 
 bool kept_now(const struct party *party);
 bool kept_hold(const struct party *party, uint64_t token);
 void check_kept(struct party *party);
+void check_keep_lasts(struct party *party); /* an operation has ended well */
 void check_taken_back(const struct party *party);
 void check_recalled(struct lock *lock); /* somebody has queued for it */
 
