@@ -11,6 +11,7 @@ faults that are made up, and a client that ignores the loss of its hold.
 """
 
 import collections
+import glob
 import os
 import queue
 import random
@@ -34,6 +35,7 @@ OK, TIMEOUT = "0", "-2"
 LATE_US = 60000000  # no claim comes later than this; no request takes longer than APART_US
 APART_US = 2000000
 AGAIN_US = 8000000  # a client that a fault has hit is back in line by then: it pauses for up to 5 s
+STALL_US = 1000000  # longer than a pause of the server's; half of what costs a waiter its place
 
 # limit 0: exclusive. Times in us, by the monotonic clock.
 Claim = collections.namedtuple("Claim", "begun ended asked token limit who name")
@@ -59,8 +61,8 @@ class Judge:
         with self.mutex:
             self.claims.append(claim)
 
-    def hurts(self, who=None):
-        self.hurt[who].append(now_us())
+    def hurts(self, who=None, at=None):
+        self.hurt[who].append(at or now_us())
 
     def sweep(self, until):
         """Judges the claims that begin before `until`: all of them are there."""
@@ -121,6 +123,59 @@ def tell(claim):
     return "%s on %s from %d to %d, asked %d, token %d" % (claim.who.release, claim.name, *claim[:4])
 
 
+class Machine:
+    """Faults that nobody plans. A program that is hardly run, or a server that does not answer, sends or
+    takes no heartbeat in time: a waiter may lose its place by that, and rightly."""
+
+    def __init__(self, judge):
+        self.judge, self.delays, self.looked = judge, {}, now_us()
+
+    def watch(self, server, workers):
+        for repeated in ((2 * STALL_US / 1e6, lambda: self.compare(now_us(), delays_of(workers))),
+                         (0.2, lambda: self.ping(server))):
+            threading.Thread(target=self._repeat, args=repeated, daemon=True).start()
+
+    @staticmethod
+    def _repeat(pause, look):
+        while True:
+            look()
+            time.sleep(pause)
+
+    def compare(self, looked, delays):
+        """delays: (who, task) -> for how long, in all, it was ready and was not run. The kernel adds a
+        delay when it ends, so one that is new ended after the last look."""
+        for task, delay in delays.items():
+            if delay - self.delays.get(task, 0) > STALL_US:
+                self._stalled(task[0], self.looked)
+        self.delays, self.looked = delays, looked
+
+    def ping(self, server):
+        asked = now_us()
+        try:
+            lab.Redis(server.port).call("PING")
+        except (OSError, lab.Failed, lab.Refused):
+            return  # it is restarted
+        if now_us() - asked > STALL_US:
+            self._stalled(None, asked)
+
+    def _stalled(self, who, at):
+        self.judge.counts["stalls"] += 1
+        self.judge.hurts(who, at)
+
+
+def delays_of(workers):
+    """Nothing where the kernel does not tell."""
+    delays = {}
+    for worker in list(workers):
+        for name in glob.glob("/proc/%d/task/*/schedstat" % worker.process.pid):
+            try:
+                with open(name, encoding="ascii") as file:
+                    delays[worker, name] = int(file.read().split()[1]) // 1000
+            except (OSError, IndexError):
+                pass  # it has ended
+    return delays
+
+
 class Worker:
     """A program of a release."""
 
@@ -162,18 +217,28 @@ class Java:
 
     def __init__(self, judge, version, port):
         self.judge, self.release, self.stopping = judge, "Redisson " + version, False
-        folder = "%s/interop/%s" % (lab.BUILD, version)
-        self.process = lab.start(["java", "-cp", folder + "/classes:" + folder + "/lib/*", "Driver", str(port),
-                                  "watchdog=%d" % REDISSON_MS], stdin=lab.subprocess.PIPE,
-                                 stdout=lab.subprocess.PIPE, stderr=lab.subprocess.DEVNULL)
-        self.stream, self.mutex = lab.Stream(self.process.stdout.fileno()), threading.Lock()
-        self.answers = {party: queue.Queue() for party in ("a", "b")}
-        self.stream.line()
+        self.mutex, self.answers = threading.Lock(), {party: queue.Queue() for party in ("a", "b")}
+        for _ in range(10):
+            if self._begin(version, port):
+                break
+        judge.hurts(self)  # its first requests take seconds: it loads its classes
         self.thread = threading.Thread(target=self._listen, daemon=True)
         self.thread.start()
         self.parties = [threading.Thread(target=self._work, args=(party,), daemon=True) for party in self.answers]
         for party in self.parties:
             party.start()
+
+    def _begin(self, version, port):
+        """False: it has ended, as it does when it cannot connect in 10 s."""
+        folder = "%s/interop/%s" % (lab.BUILD, version)
+        self.process = lab.start(["java", "-cp", folder + "/classes:" + folder + "/lib/*", "Driver", str(port),
+                                  "watchdog=%d" % REDISSON_MS], stdin=lab.subprocess.PIPE,
+                                 stdout=lab.subprocess.PIPE, stderr=lab.subprocess.DEVNULL)
+        self.stream = lab.Stream(self.process.stdout.fileno())
+        try:
+            return self.stream.line()
+        except lab.Failed:
+            return False
 
     def _listen(self):
         try:
@@ -200,10 +265,16 @@ class Java:
         return sys.exit() if words is None else words
 
     def _work(self, party):
+        since = {}  # lock -> when it asked first: a wait that ends in an error leaves its place to the next
         while not self.stopping:
-            name, asked = random.choice(NAMES), now_us()
+            name = random.choice(NAMES)
+            asked = since.setdefault(name, now_us())
             got, *at = self._ask(party, name, "wait", 120000, -1)
             self.judge.said["acquired by", self.release, got] += 1
+            if got == "error":
+                self.judge.hurts(self)
+            else:
+                del since[name]
             if got == "1":
                 time.sleep(random.random() / 50)
                 words = self._ask(party, name, "unlock")
@@ -331,10 +402,56 @@ def judge_sees():
         judge = Judge()
         for claim in claims:
             judge.claim(Claim(*claim, holder, NAME))
-        judge.sweep(float("inf"))
-        found = [name for name in MUST_NOT if judge.counts[name]]
+        found = found_by(judge)
         good = report(found == [what.strip()] * bool(what), "planted: " + (what or "nothing"), str(found)) and good
+    for delay_us, expected in ((STALL_US, ["overtaken"]), (STALL_US + 1, [])):
+        judge = Judge()
+        for claim in planted["overtaken"]:
+            judge.claim(Claim(*claim, holder, NAME))
+        machine = Machine(judge)
+        machine.compare(6 * second, {(holder, 1): 7})
+        machine.compare(8 * second, {(holder, 1): 7 + delay_us})
+        found = found_by(judge)
+        good = report(found == expected, "planted: ready and not run for %d us" % delay_us, str(found)) and good
     return good
+
+
+def found_by(judge):
+    judge.sweep(float("inf"))
+    return [name for name in MUST_NOT if judge.counts[name]]
+
+
+def stall_is_seen(server):
+    judge = Judge()
+    server.process.send_signal(signal.SIGSTOP)
+    threading.Timer(1.5 * STALL_US / 1e6, server.process.send_signal, (signal.SIGCONT,)).start()
+    asked = now_us()
+    Machine(judge).ping(server)
+    return report(list(judge.hurt[None]) and judge.hurt[None][0] < asked + STALL_US, "planted: a server that stalls")
+
+
+class Failing(Java):
+    """Its first wait for each lock ends in an error. It stops after the first hold."""
+
+    def __init__(self, judge):
+        self.judge, self.release, self.stopping, self.failed = judge, "nobody", False, {}
+
+    def _ask(self, party, name, *words):
+        if words[0] == "wait" and name not in self.failed:
+            self.failed[name] = now_us()
+            return ["error"]
+        self.stopping = self.stopping or words[0] == "unlock"
+        return {"wait": ["1", "0"], "unlock": ["0", "0"], "count": ["0"]}[words[0]]
+
+
+def place_is_kept():
+    """A thread of Redisson's whose wait has ended in an error is still in the queue, so what counts is
+    when it asked first."""
+    judge = Judge()
+    failing = Failing(judge)
+    failing._work("a")
+    claim = judge.claims[0]
+    return report(claim.asked <= failing.failed[claim.name], "planted: a wait that leaves its place")
 
 
 def judge_can_fail(server):
@@ -386,11 +503,12 @@ def left_behind(server):
 def main():
     releases = ["this", "later"] + lab.kept_releases()
     server = lab.Server("--appendonly", "yes", "--appendfsync", "always")
-    can_fail = judge_sees() and judge_can_fail(server)
+    can_fail = judge_sees() and place_is_kept() and stall_is_seen(server) and judge_can_fail(server)
     judge, dice = Judge(), random.Random(SEED)
     workers = [Worker(judge, release, server.port) for _ in range(EACH) for release in releases]
     workers += [Java(judge, version, server.port) for version in REDISSON]
     faults = Faults(judge, server, workers, dice)
+    Machine(judge).watch(server, workers)
     run(judge, faults, TIME)
     time.sleep(2 * LEASE_MS / 1000)  # whoever is stopped goes on
     for worker in workers:
