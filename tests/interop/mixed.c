@@ -363,6 +363,36 @@ static void test_a_hundred_redisson_acquisitions(void)
   check_round(&holder, parties, ALL, &time);
 }
 
+/*
+ * Redisson's tryLock() subtracts its limit from all scores, instead of 300 s: ours must survive two
+ * limits of 300 s. With longer ones it may lose its place.
+ */
+static void test_redisson_that_waits_for_at_most_300_s(void)
+{
+  struct driver *const limited[] = {java, java_2};
+  char id[128];
+  CHECK(field(tell(ours, "first limit lock"), 0) > 0);
+  for (int i = 0; i < 2; i++) {
+    say(limited[i], "limited limit wait 300000 -1");
+    CHECK(lab_queue_reaches(&lab, "limit", i + 1));
+  }
+  snprintf(id, sizeof id, "%s", tell(ours_2, "ours limit id"));
+  enqueue_listening(ours_2, "ours", "limit", 3);
+  CHECK(released(ours, "first", "limit"));
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQUAL(granted(limited[i], "limited", PATIENT_S), 1); /* "1", and the time */
+    int64_t left = raw_number(&lab.redis,
+                              "EVAL return(redis.call('zscore',KEYS[1],ARGV[1])-1000*redis.call("
+                              "'time')[1]) 1 redisson_lock_timeout:{limit} %s",
+                              id);
+    printf("# Redisson would evict ours in %lld s\n", (long long)left / 1000);
+    CHECK(left > 0);
+    CHECK(released(limited[i], "limited", "limit"));
+  }
+  CHECK(granted(ours_2, "ours", PATIENT_S) > 0);
+  CHECK(released(ours_2, "ours", "limit"));
+}
+
 /* Faults across the border */
 
 struct driver *mortal(enum kind kind)
@@ -611,6 +641,7 @@ const struct check_test check_tests[] = {
     {"mixed_queue_in_order_of_arrival", test_mixed_queue_in_order_of_arrival},
     {"mixed_queue_running_free", test_mixed_queue_running_free},
     {"a_hundred_redisson_acquisitions", test_a_hundred_redisson_acquisitions},
+    {"redisson_that_waits_for_at_most_300_s", test_redisson_that_waits_for_at_most_300_s},
     {"killed_redisson_waiters_before_ours", test_killed_redisson_waiters_before_ours},
     {"our_killed_waiters_before_redisson", test_our_killed_waiters_before_redisson},
     {"stopped_redisson_waiter_before_ours", test_stopped_redisson_waiter_before_ours},
