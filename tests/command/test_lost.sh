@@ -412,7 +412,7 @@ test_agent_wakes_up() {
 
 # The command has ended, and --at-least holds the lock, but nobody renews it.
 test_agent_is_stopped_at_least() {
-  run --lease 3 --at-least 9 a -- sh -c 'echo ready >"$0"; exit 4' "$dir/got" 2>"$dir/err.kept" &
+  run --lease 3 --at-least 20 a -- sh -c 'echo ready >"$0"; exit 4' "$dir/got" 2>"$dir/err.kept" &
   command=$!
   eventually test -s "$dir/got"
   agent=$(agent_of $command)

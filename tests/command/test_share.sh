@@ -177,8 +177,8 @@ test_processes() {
 
 test_options() {
   share one -s
-  expect 7 "$fairlock" run -s --at-least 0.5 --verbose a sh -c 'exit 7'
-  said 'a stays held for another 0.'
+  expect 7 "$fairlock" run -s --at-least 3 --verbose a sh -c 'exit 7'
+  said 'a stays held for another '
   eventually shared 1
   run -s --wait-all a -- sh -c 'sh -c "until [ -e \"\$0\" ]; do sleep 0.05; done" "$0" &' "$dir/go" &
   all=$!
