@@ -29,7 +29,10 @@
 /* For so long the peer refuses connections, or leaves them unanswered. */
 #define CLOSED_MS 3000U
 
-/* How often a rule is tried that a busy machine may miss. */
+/* For so long the peer reads nothing. */
+#define UNREAD_MS 3000U
+
+/* How often a rule is tried that a busy machine may miss, or that is broken by a time alone. */
 #define TRIES 4
 
 /* A call that takes this much longer than asked was not just waiting for a processor. */
@@ -45,6 +48,7 @@ enum { COMMAND_SIZE = 16, TIME_SIZE = 10 };
 
 static const struct port_conformance *port;
 static bool broken; /* the rule under test */
+static bool late;   /* by a time: as a machine that is busy for seconds may do, but not each time */
 static uint8_t data[512], echoed[512];
 
 static void note(const char *what)
@@ -59,6 +63,12 @@ static bool require(bool condition, const char *what)
 {
   if (!condition) note(what);
   return condition;
+}
+
+static bool require_in_time(bool condition, const char *what)
+{
+  late = late || !condition;
+  return require(condition, what);
 }
 
 static uint32_t since(uint32_t began)
@@ -88,7 +98,7 @@ static int try_connect(uint32_t timeout_ms)
 {
   uint32_t began = port_clock_ms();
   int status = port->transport->connect(port->transport->context, timeout_ms);
-  require(since(began) <= timeout_ms + SLACK_MS, "connect() took much longer than asked");
+  require_in_time(since(began) <= timeout_ms + SLACK_MS, "connect() took much longer than asked");
   require(status == PORT_OK || (status <= PORT_WOULD_BLOCK && status >= PORT_NEEDS_INPUT),
           "connect() returned what is no status");
   return status;
@@ -98,7 +108,7 @@ static int try_send(const void *bytes, size_t size)
 {
   uint32_t began = port_clock_ms();
   int sent = port->transport->send(port->transport->context, bytes, size);
-  require(since(began) <= SLACK_MS, "send() blocked");
+  require_in_time(since(began) <= SLACK_MS, "send() blocked");
   require(sent != 0, "send() returned 0");
   require(sent >= 0 ? sent <= (int)size : sent == PORT_WOULD_BLOCK || sent == PORT_CLOSED,
           "send() returned what is no status");
@@ -109,7 +119,7 @@ static int try_recv(void *bytes, size_t size, uint32_t timeout_ms)
 {
   uint32_t began = port_clock_ms();
   int got = port->transport->recv(port->transport->context, bytes, size, timeout_ms);
-  require(since(began) <= timeout_ms + SLACK_MS, "recv() took much longer than asked");
+  require_in_time(since(began) <= timeout_ms + SLACK_MS, "recv() took much longer than asked");
   require(got != 0, "recv() returned 0");
   require(got >= 0 ? got <= (int)size
                    : got == PORT_WOULD_BLOCK || got == PORT_CLOSED || got == PORT_UNTRUSTED,
@@ -460,8 +470,13 @@ static bool is_told_of_room(void)
 {
   static const uint8_t mark = MARK;
   uint32_t total = 0;
-  if (!call('L', 0, 3000) || !require(fill(&total), "the way to the peer is never full"))
+  uint32_t asked = port_clock_ms();
+  if (!call('L', 0, UNREAD_MS)) return false;
+  if (!fill(&total)) {
+    late = late || since(asked) >= UNREAD_MS; /* the peer may have begun to read */
+    note("the way to the peer is never full");
     return false;
+  }
   bool told = waits_for_room(&total);
   uint8_t answer = 0;
   if (!broken && send_all(&mark, 1))
@@ -698,7 +713,7 @@ static void event_waits(void)
   for (; since(began) < 300 && !broken; rounds++) {
     uint32_t now = port_clock_ms();
     port_event_wait(&event, &mutex, 50);
-    require(since(now) <= 50 + SLACK_MS, "it took much longer than asked");
+    require_in_time(since(now) <= 50 + SLACK_MS, "it took much longer than asked");
   }
   require(rounds <= 600, "it returns at once instead of waiting");
   port_mutex_unlock(&mutex);
@@ -729,7 +744,7 @@ static void send_beside(void)
 /* The peer says nothing, so that recv() waits for all of its time. */
 static void send_goes_beside_recv(void)
 {
-  if (!call('L', 0, 3000)) return;
+  if (!call('L', 0, UNREAD_MS)) return;
   prepare(send_beside);
   shared.took_ms = UINT32_MAX;
   shared.inside = true;
@@ -786,9 +801,12 @@ static void say_number(int number)
 
 static bool keeps(const struct rule *rule)
 {
-  broken = false;
-  rule->test();
-  hang_up();
+  int tries = 0;
+  do {
+    broken = late = false;
+    rule->test();
+    hang_up();
+  } while (broken && late && ++tries < TRIES);
   port->write(broken ? "not ok " : "ok ");
   port->write(rule->name);
   port->write("\n");
