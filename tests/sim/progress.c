@@ -96,6 +96,12 @@ void check_given_up(struct party *party, int result)
     world_fail(party->world, "%s gives up as unreachable, on a connection that stands", party->id);
 }
 
+/* The answer to the greeting has come in pieces, or late: until all of it is there, nothing is asked. */
+static bool greeting_comes(const struct device *device, int64_t since)
+{
+  return device->engine.stage < UP && device->link->down_free >= since;
+}
+
 /*
  * An acquire waits for late requests of earlier connections to expire, but for no longer than a
  * request lives, whatever the server's clock says: then it is sent.
@@ -108,7 +114,7 @@ void check_asked(const struct party *party, int result)
   if (result != FAIRLOCK_UNREACHABLE || party->progress.asked_step >= party->progress.start_step)
     return;
   if (party->progress.started > since || !progress_goes_through(party, since) ||
-      party->world->profile.hold > HOUR)
+      party->world->profile.hold > HOUR || greeting_comes(device, since))
     return;
   world_fail(party->world, "%s gives up as unreachable, and has not asked", party->id);
 }
