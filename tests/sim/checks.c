@@ -409,7 +409,7 @@ void check_execution(struct world *world, const struct execution *execution)
     order_heard(party, execution->client->owner);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT)
     order_leave(party); /* Redisson's, and it gave up */
-  peers_note_woken(world, lock);
+  peers_note(world, lock);
   check_queue(world, lock);
   if (refused && script >= 0) check_dropped(world, lock);
   check_idle(world, lock);

@@ -6,6 +6,7 @@
 
 #include "texts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* By how much each acquisition by Redisson lowers every score, in ms. */
@@ -52,9 +53,25 @@ void check_score(struct world *world, const struct party *party, const struct en
 
 /* Redisson's */
 
-/* Until a client of ours asks. */
-void peers_note_woken(const struct world *world, struct lock *lock)
+static void note_suspect(struct party *party)
 {
+  char field[80];
+  snprintf(field, sizeof field, "suspect:%s", party->id);
+  struct store *store = redis_store(party->world->redis);
+  struct text note = value_of(store_find(store, party->lock->keys[3]), field);
+  const char *blank = memchr(note.data, ' ', note.size);
+  size_t size = blank != NULL ? (size_t)(blank - note.data) : note.size;
+  party->peer.suspect_score = (double)number_of((struct text){note.data, size});
+  if (blank != NULL)
+    party->peer.suspected = (int64_t)number_of((struct text){blank + 1, note.size - size - 1});
+}
+
+/* What our scripts know of them, until a client of ours asks. */
+void peers_note(const struct world *world, struct lock *lock)
+{
+  for (struct party *party = lock->queue.first; party != NULL; party = party->place.after) {
+    if (party->device == NULL) note_suspect(party);
+  }
   const struct key *notes = store_find(redis_store(world->redis), lock->keys[3]);
   struct text woken = value_of(notes, "woken");
   const char *blank = memchr(woken.data, ' ', woken.size);
@@ -65,23 +82,27 @@ void peers_note_woken(const struct world *world, struct lock *lock)
   lock->woken.at = (int64_t)number_of(value_of(notes, "since"));
 }
 
-/*
- * It has acquired since it was woken, which no client of ours has seen, and waits again with the
- * same score: our scripts cannot know that it has come.
- */
-static bool seems_absent(const struct world *world, const struct party *party)
+/* It has acquired since then, and waits again with the same score: our scripts cannot know that. */
+static bool has_acquired_since(const struct party *party, double score, int64_t at)
+{
+  return score != 0 && score == party->peer.score && party->peer.acquired >= at &&
+         world_server_ms(party->world) >= at + REDISSON_TIMEOUT / MS;
+}
+
+/* It was woken, or found not listening, before it acquired. */
+static bool seems_absent(const struct party *party)
 {
   const struct lock *lock = party->lock;
-  return lock->woken.party == party && lock->woken.score == party->peer.score &&
-         party->peer.acquired >= lock->woken.at &&
-         world_server_ms(world) >= lock->woken.at + REDISSON_TIMEOUT / MS;
+  return (lock->woken.party == party &&
+          has_acquired_since(party, lock->woken.score, lock->woken.at)) ||
+         has_acquired_since(party, party->peer.suspect_score, party->peer.suspected);
 }
 
 /* Our scripts find 5 s after it came that it does not listen, or have woken it in vain. */
 static bool may_be_dropped(const struct world *world, const struct party *party)
 {
   bool waited = world->now - party->place.arrived >= REDISSON_TIMEOUT;
-  if (party->gone || party->peer.late || seems_absent(world, party)) return true;
+  if (party->gone || party->peer.late || seems_absent(party)) return true;
   return waited && !party_listens(party);
 }
 

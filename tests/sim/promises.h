@@ -266,6 +266,10 @@ struct peer {
   bool forced;      /* somebody has forced its release */
   double score;     /* in the queue */
   int64_t acquired; /* when it began its last hold, ms of the server's clock */
+
+  /* by our notes: its score when our scripts first found that it did not listen, and when, in ms */
+  double suspect_score;
+  int64_t suspected;
 };
 
 /* Which of them our scripts have woken, by our notes: its score then, and when, in ms. */
@@ -275,7 +279,7 @@ struct woken {
   int64_t at;
 };
 
-void peers_note_woken(const struct world *world, struct lock *lock);
+void peers_note(const struct world *world, struct lock *lock);
 void check_first(struct world *world, struct lock *lock);
 void check_score(struct world *world, const struct party *party, const struct entry *score,
                  int64_t place);
