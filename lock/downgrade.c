@@ -12,8 +12,9 @@
  * the script then finds the share, or nothing to do.
  *
  * A waiter that is an heir differs from others in its hold count, which they do not have. It has the
- * token of the hold, and in reentry_lease_ms, which a waiter does not use, the number of `from`. A
- * pointer could outlive `from`.
+ * token of the hold; in reentry_lease_ms, which a waiter does not use, the number of `from`; and in
+ * ends_at, which one without a limit does not use, the lower half of the hold's token, because `from`
+ * may hold again. A pointer could outlive `from`.
  *
  * After a fail-over that has lost the newest tokens, that of the hold may be smaller than that of the
  * heir's own last one. The heir then keeps the latter, and the request names both.
@@ -32,7 +33,7 @@ static bool is_heir(const struct fairlock *handle)
 static bool inherits(const struct fairlock *heir, const struct fairlock *from)
 {
   return is_heir(heir) && from->phase == RELEASING && heir->reentry_lease_ms == from->number &&
-         heir->token >= from->token;
+         heir->ends_at == (uint32_t)from->token;
 }
 
 /* The handle whose hold the heir is to get; NULL: that has given up before. */
@@ -182,5 +183,6 @@ int fairlock_engine_downgrade(struct fairlock *exclusive, struct fairlock_shared
   heir->holds = 1;
   if (heir->token < exclusive->token || heir->token >= LARGEST) heir->token = exclusive->token;
   heir->reentry_lease_ms = exclusive->number;
+  heir->ends_at = (uint32_t)exclusive->token;
   return status;
 }

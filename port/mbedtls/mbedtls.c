@@ -264,26 +264,27 @@ static int receive_records(struct port_mbedtls *tls, uint32_t timeout_ms)
   return got;
 }
 
-/*
- * After Mbed TLS could not go on: sends what waits, and waits for more bytes, unless there are some
- * that it has not looked at. PORT_OK: it is worth another try. A connection on which we can no longer
- * send may still hold the server's last words.
- */
-static int more(struct port_mbedtls *tls, bool reads, uint32_t timeout_ms)
-{
-  if (finds_room(tls)) timeout_ms = 0;
-  if (reads &&
-      (tls->incoming_start < tls->incoming_end || mbedtls_ssl_check_pending(&tls->ssl) != 0))
-    return PORT_OK;
-  int got = receive_records(tls, tls->cut ? 0 : timeout_ms);
-  if (got > 0) return PORT_OK;
-  return got == PORT_WOULD_BLOCK && tls->cut ? PORT_CLOSED : got;
-}
-
 static uint32_t left(uint32_t began, uint32_t timeout_ms)
 {
   uint32_t passed = port_clock_ms() - began;
   return passed < timeout_ms ? timeout_ms - passed : 0;
+}
+
+/*
+ * After Mbed TLS could not go on: sends what waits, and waits for more bytes, unless there are some
+ * that it has not looked at. PORT_OK: it is worth another try. A connection on which we can no longer
+ * send may still hold the server's last words. timeout_ms: since `began`; 0 afterwards if what waited
+ * has been sent.
+ */
+static int more(struct port_mbedtls *tls, bool reads, uint32_t began, uint32_t *timeout_ms)
+{
+  if (finds_room(tls)) *timeout_ms = 0;
+  if (reads &&
+      (tls->incoming_start < tls->incoming_end || mbedtls_ssl_check_pending(&tls->ssl) != 0))
+    return PORT_OK;
+  int got = receive_records(tls, tls->cut ? 0 : left(began, *timeout_ms));
+  if (got > 0) return PORT_OK;
+  return got == PORT_WOULD_BLOCK && tls->cut ? PORT_CLOSED : got;
 }
 
 /* Settings */
@@ -520,7 +521,7 @@ static int shake_hands(struct port_mbedtls *tls, uint32_t began, uint32_t timeou
       return PORT_OK;
     }
     if (status == PORT_WOULD_BLOCK) {
-      status = more(tls, result == MBEDTLS_ERR_SSL_WANT_READ, left(began, timeout_ms));
+      status = more(tls, result == MBEDTLS_ERR_SSL_WANT_READ, began, &timeout_ms);
       if (status == PORT_CLOSED) tls->error = PORT_MBEDTLS_CUT;
       if (status == PORT_WOULD_BLOCK && tls->outgoing_end == 0) status = PORT_NEEDS_INPUT;
     } else if (status == PORT_OK && port_clock_ms() - began > timeout_ms) {
@@ -607,7 +608,7 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
     int got = mbedtls_ssl_read(&tls->ssl, data, size);
     status = got > 0 ? got : outcome(tls, got);
     if (status != PORT_WOULD_BLOCK) break;
-    status = more(tls, true, left(began, timeout_ms));
+    status = more(tls, true, began, &timeout_ms);
     if (status != PORT_OK) break;
     status = PORT_WOULD_BLOCK;
   }

@@ -188,6 +188,24 @@ static void test_finds_room(void)
   end();
 }
 
+/* The same, where part of a record comes before: the rest of it is not waited for. */
+static void test_finds_room_later(void)
+{
+  char first;
+  start(peer_echo, 0, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK(echoes("hello"));
+  CHECK(says("0123456789", 10));
+  CHECK_EQUAL(recv(port_posix_fd(&faults.socket), &first, 1, MSG_PEEK), 1);
+  faults.piece = 1;
+  atomic_store(&faults.blocked, 3);
+  CHECK_EQUAL(wrap.tls.transport.send(&wrap.tls, "again", 5), 5);
+  CHECK_EQUAL(wrap.tls.transport.send(&wrap.tls, "more", 4), PORT_WOULD_BLOCK);
+  (void)listens(1000);
+  CHECK_EQUAL(faults.wait_ms, 0);
+  end();
+}
+
 /* A handshake that is cut anywhere ends in time, and leaves nothing for the next one. */
 static void cut_at(size_t received, size_t sent)
 {
@@ -458,6 +476,7 @@ const struct check_test check_tests[] = {
     {"tls: records in pieces", test_pieces},
     {"tls: sending is blocked", test_blocked},
     {"tls: recv finds the room that send missed", test_finds_room},
+    {"tls: recv finds it between the parts of a record", test_finds_room_later},
     {"tls: a cut in each record of the handshake", test_cut_handshakes},
     {"tls: a cut in a record", test_cut_records},
     {"tls: a changed byte", test_changed_byte},

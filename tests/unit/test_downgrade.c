@@ -365,6 +365,44 @@ static void test_outlived(void)
 }
 
 /*
+ * The same, where the heir has had a newer token than the later hold has. The release of that is sent,
+ * although the answer to the heir is still to come.
+ */
+static void test_outlived_newer_token(void)
+{
+  prepare();
+  greet();
+  request(heir_handle, 0, 1000);
+  answer(1, 95, 0);
+  CHECK_EQUAL(fairlock_engine_release(heir_handle, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  hold_alone(1000);
+  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(1000 + 5000 + 2000);
+  CHECK(is_free(&a, FAIRLOCK_UNKNOWN));
+  CHECK_EQUAL(heir_handle->result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 60000, now), FAIRLOCK_PENDING);
+  greet();
+  drain();
+  bool first = strstr(output, FAIRLOCK_LOCK_SHA1) < strstr(output, FAIRLOCK_DOWNGRADE_SHA1);
+  if (first) answer(1, 90, 0);
+  push("subscribe", CHANNEL("3"), NULL);
+  if (!first) {
+    answer(-2, 0, 0);
+    answer(1, 90, 0);
+  }
+  CHECK_EQUAL(a.token, 90);
+  CHECK_EQUAL(heir_handle->result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK(strstr(output, " 0 0 90\r\n") != NULL);
+  CHECK(strstr(output, " 30000+ 90\r\n") == NULL);
+}
+
+/*
  * A new master counts on from an older token, so the hold has a smaller one than the heir has had. The
  * request names both, and only a share with a larger one than both is believed in.
  */
@@ -604,6 +642,7 @@ const struct check_test check_tests[] = {
     {"downgrade: cancelled", test_cancel},
     {"downgrade: half written", test_half_written},
     {"downgrade: the exclusive hold is over meanwhile", test_outlived},
+    {"downgrade: a later hold has an older token than the heir", test_outlived_newer_token},
     {"downgrade: a newer token of the heir's own", test_newer_token},
     {"downgrade: a token from which nobody counts on", test_largest_token},
     {"downgrade: beside others", test_beside_others},
