@@ -377,7 +377,11 @@ class Faults:
     def cut(self):
         worker = self._somebody()
         self.judge.hurts(worker)
-        for port in ports_of(worker.process.pid):
+        try:
+            ports = list(ports_of(worker.process.pid))
+        except OSError:
+            return  # a JVM that was replaced meanwhile
+        for port in ports:
             self._command("CLIENT", "KILL", "ADDR", "127.0.0.1:%d" % port, "SKIPME", "yes")
 
     def restart(self):

@@ -108,19 +108,26 @@ static int promote_in_cluster(void)
 
 /*
  * A replica gives up a fail-over that the masters have not voted for within 5 s, and they do not vote
- * twice about one master in a while: so it is asked again, as an operator would.
+ * twice about one master in a while: so it is asked again, as an operator would. It refuses while the
+ * others take its master, which has answered too late for a moment, for dead, and names the way out.
  */
 static int ask_replica(const char *how)
 {
   int64_t until = now_ms() + MOVED_SOON, again = 0;
+  char said[128] = "";
   while (cluster_owner_by(&rig, replica, slot) != replica && now_ms() < until) {
     if (now_ms() >= again) {
-      (void)cluster_fail_over(&rig, replica, how); /* refused: it has just been promoted */
+      bool asked = cluster_fail_over(&rig, replica, how); /* refused: it has just been promoted */
+      const char *words = asked ? "" : node_raw(&rig.node[replica])->element[0].text;
+      if (strstr(words, "FORCE") != NULL) how = "FORCE";
+      (void)snprintf(said, sizeof said, "%s", words);
       again = now_ms() + ASK_AGAIN_MS;
     }
     sleep_ms(20);
   }
-  return cluster_promoted(&rig, slot, master);
+  int promoted = cluster_promoted(&rig, slot, master);
+  if (promoted != replica) printf("# the replica has answered last: %s\n", said);
+  return promoted;
 }
 
 /* All agree who of the two serves the slot, and the other one follows it. */

@@ -618,6 +618,28 @@ static struct request alone_leaves_before_sharers(struct trial *trial)
   return release_of(trial, 2);
 }
 
+/* Another script was stopped when it had removed the waiter from the list, and not its score. */
+static struct request lose_place(struct trial *trial, bool shares)
+{
+  holds(trial, 0, false);
+  queues(trial, 1, false);
+  queues(trial, 2, shares);
+  queues(trial, 3, false);
+  CHECK(raw_run(&redis, "HDEL fairlock:{%s} %s", trial->name, id_of(2)));
+  CHECK(raw_run(&redis, "LREM redisson_lock_queue:{%s} 1 %s", trial->name, id_of(2)));
+  return acquire_of(trial, 2, PATIENCE);
+}
+
+static struct request alone_has_lost_its_place(struct trial *trial)
+{
+  return lose_place(trial, false);
+}
+
+static struct request has_lost_its_place(struct trial *trial)
+{
+  return lose_place(trial, true);
+}
+
 /* Afterwards */
 
 /* A member that waits keeps its place, or has its turn. */
@@ -647,6 +669,7 @@ static bool mend(struct trial *trial)
   for (int i = 0; i < MEMBERS; i++) {
     if (trial->member[i].state == IDLE && !(trial->repeats && trial->wanted.by == i)) continue;
     does(trial, next_of(trial, i));
+    check_not_dropped(trial, i);
     if (trial->wanted.by == i) trial->repeats = false;
     all = false;
   }
@@ -734,15 +757,11 @@ static void stop_at_each(const struct scene *scene)
 
 static void test_acquire(void)
 {
-  static const struct scene scenes[] = {SCENE(join_free),
-                                        SCENE(join_one),
-                                        SCENE(join_behind_others),
-                                        SCENE(join_behind_a_writer),
-                                        SCENE(heartbeat),
-                                        SCENE(try_at_the_limit),
-                                        SCENE(wait_at_the_limit),
-                                        SCENE(acquire_anew),
-                                        {NULL, NULL}};
+  static const struct scene scenes[] = {SCENE(join_free),          SCENE(join_one),
+                                        SCENE(join_behind_others), SCENE(join_behind_a_writer),
+                                        SCENE(heartbeat),          SCENE(try_at_the_limit),
+                                        SCENE(wait_at_the_limit),  SCENE(acquire_anew),
+                                        SCENE(has_lost_its_place), {NULL, NULL}};
   stop_at_each(scenes);
 }
 
@@ -783,11 +802,10 @@ static void test_break(void)
 
 static void test_alone(void)
 {
-  static const struct scene scenes[] = {SCENE(alone_release_to_sharers),
-                                        SCENE(alone_waits_for_sharers),
-                                        SCENE(alone_finds_sharers_ended),
-                                        SCENE(alone_leaves_before_sharers),
-                                        {NULL, NULL}};
+  static const struct scene scenes[] = {
+      SCENE(alone_release_to_sharers),  SCENE(alone_waits_for_sharers),
+      SCENE(alone_finds_sharers_ended), SCENE(alone_leaves_before_sharers),
+      SCENE(alone_has_lost_its_place),  {NULL, NULL}};
   stop_at_each(scenes);
 }
 
