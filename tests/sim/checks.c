@@ -238,12 +238,23 @@ static void follow_ours(struct party *party, const struct execution *execution,
   if (lets_in(asked, same, confirms, state)) check_let_in(party->world, party->lock);
 }
 
-/* token: 0, it has left the queue, and given back whatever it may have held. */
-static void release_elsewhere(struct party *party, uint64_t token)
+/*
+ * The hold that a leave, which names none, has ended on that server. The party may have a newer one on the
+ * master by now, and what it never learned of was not meant.
+ */
+static uint64_t left_elsewhere(const struct party *party, struct redis *redis)
+{
+  const struct key *notes = store_find(redis_store(redis), party->lock->keys[3]);
+  uint64_t ended = number_of(value_of(notes, "released"));
+  return ended < party->handle.token ? ended : party->handle.token;
+}
+
+/* token: 0, it has left the queue, and given back whatever it held there. */
+static void release_elsewhere(struct party *party, uint64_t token, struct redis *redis)
 {
   struct repetition *repetition = &party->repetition;
   repetition->released = token;
-  if (token == 0) token = party->handle.token;
+  if (token == 0) token = left_elsewhere(party, redis);
   if (token > repetition->elsewhere) repetition->elsewhere = token;
 }
 
@@ -260,8 +271,8 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
   bool done =
       values[0].kind != VALUE_ERROR && execution->reply->used == 4 && values[1].integer == 1;
   world->counters.strays++;
-  if (done && asked->releases && by != NULL) release_elsewhere(by, asked->token);
-  if (done && asked->from != NULL) release_elsewhere(asked->from, asked->token);
+  if (done && asked->releases && by != NULL) release_elsewhere(by, asked->token, redis);
+  if (done && asked->from != NULL) release_elsewhere(asked->from, asked->token, redis);
   if (asked->releases && by != NULL && values[0].kind != VALUE_ERROR && by->place.queued)
     by->place.astray = true;
   if (world_strict(world) || !execution->wrote) return; /* a replica never writes */

@@ -96,10 +96,14 @@ void check_given_up(struct party *party, int result)
     world_fail(party->world, "%s gives up as unreachable, on a connection that stands", party->id);
 }
 
-/* The answer to the greeting has come in pieces, or late: until all of it is there, nothing is asked. */
-static bool greeting_comes(const struct device *device, int64_t since)
+/*
+ * The answer to the greeting comes in pieces, or late, and nothing is asked before all of it is there:
+ * some is still under way, or has come so lately that the answer to the next part cannot be.
+ */
+static bool greeting_comes(const struct device *device)
 {
-  return device->engine.stage < UP && device->link->down_free >= since;
+  int64_t lately = device->world->now - device_round_trip(device);
+  return device->engine.stage < UP && device->link->down_free >= lately;
 }
 
 /*
@@ -114,7 +118,7 @@ void check_asked(const struct party *party, int result)
   if (result != FAIRLOCK_UNREACHABLE || party->progress.asked_step >= party->progress.start_step)
     return;
   if (party->progress.started > since || !progress_goes_through(party, since) ||
-      party->world->profile.hold > HOUR || greeting_comes(device, since))
+      party->world->profile.hold > HOUR || greeting_comes(device))
     return;
   world_fail(party->world, "%s gives up as unreachable, and has not asked", party->id);
 }
