@@ -17,6 +17,7 @@ import queue
 import random
 import signal
 import sys
+import tempfile
 import threading
 import time
 
@@ -37,9 +38,14 @@ LATE_US = 60000000  # no claim comes later than this; no request takes longer th
 APART_US = 2000000
 AGAIN_US = 8000000  # a client that a fault has hit is back in line by then: it pauses for up to 5 s
 STALL_US = 1000000  # longer than a pause of the server's; half of what costs a waiter its place
+JUDGED = "waits that no fault has hit"
+MINUTES = 300  # of a run so long, one JUDGED a minute is asked for: the hour has 40
+NO_WAIT = "does not wait in"
+WAITS = (3, 18, 1)  # the first Redisson that does: see "With Redisson" in tests/interop/README.md
+FEW = 3  # as often one that waits may look as if it did not
 
-# limit 0: exclusive. Times in us, by the monotonic clock.
-Claim = collections.namedtuple("Claim", "begun ended asked token limit who name")
+# limit 0: exclusive. Times in us, by the monotonic clock. party: of a JVM's threads.
+Claim = collections.namedtuple("Claim", "begun ended asked token limit who name party", defaults=("",))
 
 
 def now_us():
@@ -54,7 +60,7 @@ class Judge:
         self.beside = collections.defaultdict(list)  # lock -> claims that had not ended at the last one
         self.recent = collections.defaultdict(collections.deque)
         self.token = collections.defaultdict(int)
-        self.hurt = collections.defaultdict(collections.deque)  # who, or None for all -> when
+        self.hurt = collections.defaultdict(collections.deque)  # who, (who, party), or None for all -> when
         self.counts, self.holds, self.said = (collections.Counter() for _ in range(3))
         self.longest_us = 0
 
@@ -97,7 +103,7 @@ class Judge:
         waited = claim.begun - claim.asked
         if waited < APART_US or self._was_hurt(claim):
             return []
-        self.counts["waits that no fault has hit"] += 1
+        self.counts[JUDGED] += 1
         return [other for other in recent if other.asked > claim.asked + APART_US and self._earlier(other, claim)]
 
     @staticmethod
@@ -109,7 +115,16 @@ class Judge:
 
     def _was_hurt(self, claim):
         since = claim.asked - AGAIN_US
-        return any(since < at < claim.begun for who in (None, claim.who) for at in list(self.hurt[who]))
+        return any(since < at < claim.begun for who in whose(claim) for at in list(self.hurt[who]))
+
+    def judges(self, seconds):
+        """False: so few waits were left to judge that whoever excuses everything would pass, too."""
+        return seconds < MINUTES or self.counts[JUDGED] >= seconds / 60
+
+    def impatient(self):
+        """Redissons whose calls gave up early, and that are not known for it."""
+        return {words[1]: count for words, count in self.said.items()
+                if words[0] == NO_WAIT and count > FEW and version_of(words[1]) >= WAITS}
 
     def _note(self, what, others, claim):
         if not others:
@@ -117,7 +132,18 @@ class Judge:
         self.counts[what] += 1
         if self.counts[what] <= 3 and isinstance(claim.who, (Worker, Java)):
             print("# %s: %s, by %s" % (what, tell(claim), "; ".join(map(tell, others[:3]))))
-            print("#   hurt: all at %s, itself at %s" % tuple(list(self.hurt[who])[-8:] for who in (None, claim.who)))
+            print("#   hurt: all at %s, itself at %s, that thread at %s"
+                  % tuple(list(self.hurt[who])[-8:] for who in whose(claim)))
+
+
+def whose(claim):
+    """Whose hurts count for it."""
+    return None, claim.who, (claim.who, claim.party)
+
+
+def version_of(release):
+    """Of "Redisson 4.7.0"."""
+    return tuple(map(int, release.split()[1].split(".")))
 
 
 def tell(claim):
@@ -164,14 +190,20 @@ class Machine:
         self.judge.hurts(who, at)
 
 
-def delays_of(workers):
-    """Nothing where the kernel does not tell."""
+def text_of(*path):
+    with open(os.path.join(*path), encoding="ascii") as file:
+        return file.read()
+
+
+def delays_of(workers, proc="/proc"):
+    """Nothing where the kernel does not tell. Nobody waits for a compiler of a JVM: what it compiles is
+    interpreted meanwhile."""
     delays = {}
     for worker in list(workers):
-        for name in glob.glob("/proc/%d/task/*/schedstat" % worker.process.pid):
+        for task in glob.glob("%s/%d/task/*" % (proc, worker.process.pid)):
             try:
-                with open(name, encoding="ascii") as file:
-                    delays[worker, name] = int(file.read().split()[1]) // 1000
+                if "CompilerThre" not in text_of(task, "comm"):
+                    delays[worker, task] = int(text_of(task, "schedstat").split()[1]) // 1000
             except (OSError, IndexError):
                 pass  # it has ended
     return delays
@@ -274,18 +306,19 @@ class Java:
             got, *at = self._ask(party, name, "wait", TRY_MS, -1)
             self.judge.said["acquired by", self.release, got] += 1
             if got == "error":
-                self.judge.hurts(self)
+                self.judge.hurts((self, party))
             else:
                 del since[name]
             early = early + 1 if got == "0" and now_us() - called < TRY_MS * 1000 else 0
             if early == 3:  # it never waits again: see "With Redisson" in tests/interop/README.md
-                self.judge.said["does not wait in", self.release] += 1
+                self.judge.said[NO_WAIT, self.release] += 1
                 self.process.kill()
             if got == "1":
                 time.sleep(random.random() / 50)
                 words = self._ask(party, name, "unlock")
                 if len(words) == 2 and words[0].isdigit():
-                    self.judge.claim(Claim(int(at[0]) // 1000, int(words[0]) // 1000, asked, 0, 0, self, name))
+                    self.judge.claim(Claim(int(at[0]) // 1000, int(words[0]) // 1000, asked, 0, 0, self, name,
+                                           party))
                 else:
                     self.judge.said["released by", self.release, words[0]] += 1
             self._count(party, name)
@@ -430,6 +463,58 @@ def judge_sees():
     return good
 
 
+def judges_enough():
+    """Waits of 3 s, one each 20 s, for as long as it takes to ask for them: once nothing hits them, and
+    once a fault hits each."""
+    second, holder, good = 1000000, collections.namedtuple("Holder", "release")("nobody"), True
+    for hit in (False, True):
+        judge = Judge()
+        for asked in range(20 * second, MINUTES * second, 20 * second):
+            judge.claim(Claim(asked + 3 * second, asked + 4 * second, asked, asked, 0, holder, NAME))
+            if hit:
+                judge.hurts(holder, asked + second)
+        found_by(judge)
+        good = report(judge.judges(MINUTES) != hit and judge.judges(MINUTES - 1),
+                      "planted: %s waits are excused" % ("all" if hit else "no"), str(judge.counts[JUDGED])) and good
+    return good
+
+
+def thread_is_hurt_alone():
+    """The error of one thread of a JVM excuses that one, and not the other."""
+    second, jvm, good = 1000000, collections.namedtuple("Holder", "release")("nobody"), True
+    for party, expected in (("a", []), ("b", ["overtaken"])):
+        judge = Judge()
+        judge.hurts((jvm, "a"), 5 * second)
+        judge.claim(Claim(9 * second, 9 * second + 1, 5 * second, 0, 0, jvm, NAME, "c"))
+        judge.claim(Claim(10 * second, 11 * second, second, 0, 0, jvm, NAME, party))
+        found = found_by(judge)
+        good = report(found == expected, "planted: an error, and a wait of thread " + party, str(found)) and good
+    return good
+
+
+def impatience_is_found():
+    judge = Judge()
+    judge.said.update({(NO_WAIT, "Redisson 3.17.7"): 9, (NO_WAIT, "Redisson 3.18.1"): FEW + 1,
+                       (NO_WAIT, "Redisson 4.7.0"): FEW, ("stuck in", "Redisson 4.7.0", "count"): 9})
+    found = judge.impatient()
+    return report(found == {"Redisson 3.18.1": FEW + 1}, "planted: a Redisson that does not wait", str(found))
+
+
+def compilers_do_not_count():
+    """Tasks as the kernel shows them, all of which waited for 7 us."""
+    with tempfile.TemporaryDirectory() as proc:
+        for name in ("java", "C2 CompilerThre", "redisson-netty-"):
+            folder = "%s/1/task/%s/" % (proc, name)
+            os.makedirs(folder)
+            for file, text in (("comm", name + "\n"), ("schedstat", "1 7999 3\n")):
+                with open(folder + file, "w", encoding="ascii") as stream:
+                    stream.write(text)
+        process = collections.namedtuple("Process", "pid")(1)
+        found = delays_of([collections.namedtuple("Holder", "process")(process)], proc)
+    names = sorted((os.path.basename(task), delay) for (_, task), delay in found.items())
+    return report(names == [("java", 7), ("redisson-netty-", 7)], "planted: a compiler that is not run", str(names))
+
+
 def found_by(judge):
     judge.sweep(float("inf"))
     return [name for name in MUST_NOT if judge.counts[name]]
@@ -517,7 +602,8 @@ def left_behind(server):
 def main():
     releases = ["this", "later"] + lab.kept_releases()
     server = lab.Server("--appendonly", "yes", "--appendfsync", "always")
-    can_fail = judge_sees() and place_is_kept() and stall_is_seen(server) and judge_can_fail(server)
+    can_fail = all([judge_sees(), judges_enough(), thread_is_hurt_alone(), impatience_is_found(),
+                    compilers_do_not_count(), place_is_kept(), stall_is_seen(server), judge_can_fail(server)])
     judge, dice = Judge(), random.Random(SEED)
     workers = [Worker(judge, release, server.port) for _ in range(EACH) for release in releases]
     workers += [Java(judge, version, server.port) for version in REDISSON]
@@ -537,6 +623,8 @@ def main():
     return 0 if all([can_fail] + [report(not judge.counts[what], what + ": none") for what in MUST_NOT] + [
             report(not forgotten and not waiting, "nobody waits for 120 s, or ends", str((forgotten, waiting))),
             report(not left, "nothing is left", str(left)),
+            report(judge.judges(TIME), "enough waits are judged", str(judge.counts[JUDGED])),
+            report(not judge.impatient(), "who waits does not give up early", str(judge.impatient())),
             report(len(judge.holds) == len(releases) + len(REDISSON), "all hold")]) else 1
 
 
