@@ -550,7 +550,9 @@ def place_is_kept():
     failing = Failing(judge)
     failing._work("a")
     claim = judge.claims[0]
-    return report(claim.asked <= failing.failed[claim.name], "planted: a wait that leaves its place")
+    hurt = [who for who, times in judge.hurt.items() if times]
+    return report(claim.asked <= failing.failed[claim.name] and hurt == [(failing, claim.party)],
+                  "planted: a wait that leaves its place", str(hurt[1:]))
 
 
 def judge_can_fail(server):
