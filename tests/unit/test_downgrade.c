@@ -71,6 +71,20 @@ static void set_up_asked(void)
   CHECK(asks());
 }
 
+/* The heir shared the lock before, with this token. Now a has it alone, and asks for the downgrade. */
+static void set_up_after_a_share(int64_t token, uint32_t lease_ms)
+{
+  prepare();
+  greet();
+  request(heir_handle, 0, 1000);
+  answer(1, token, 0);
+  CHECK_EQUAL(fairlock_engine_release(heir_handle, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  hold_alone(lease_ms);
+  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+}
+
 static bool shares(void)
 {
   return heir_handle->result == FAIRLOCK_OK && heir_handle->token == 78 &&
@@ -370,15 +384,7 @@ static void test_outlived(void)
  */
 static void test_outlived_newer_token(void)
 {
-  prepare();
-  greet();
-  request(heir_handle, 0, 1000);
-  answer(1, 95, 0);
-  CHECK_EQUAL(fairlock_engine_release(heir_handle, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
-  hold_alone(1000);
-  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+  set_up_after_a_share(95, 1000);
   drain();
   break_connection();
   pass(1000 + 5000 + 2000);
@@ -408,15 +414,7 @@ static void test_outlived_newer_token(void)
  */
 static void test_newer_token(void)
 {
-  prepare();
-  greet();
-  request(heir_handle, 0, 1000);
-  answer(1, 90, 0);
-  CHECK_EQUAL(fairlock_engine_release(heir_handle, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
-  hold_alone(FAIRLOCK_RENEW);
-  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+  set_up_after_a_share(90, FAIRLOCK_RENEW);
   CHECK(sends(" -1 30000+ 77\r\n$1\r\n7\r\n$2\r\n90\r\n"));
   push("subscribe", CHANNEL("3"), NULL);
   answer(1, 78, 0); /* by a server that errs */
@@ -442,15 +440,7 @@ static void test_newer_token(void)
 /* No server counts on from such a token, so any hold has a newer one. */
 static void test_largest_token(void)
 {
-  prepare();
-  greet();
-  request(heir_handle, 0, 1000);
-  answer(1, LARGEST, 0);
-  CHECK_EQUAL(fairlock_engine_release(heir_handle, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
-  hold_alone(FAIRLOCK_RENEW);
-  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+  set_up_after_a_share(LARGEST, FAIRLOCK_RENEW);
   CHECK(asks() && strstr(output, "\r\n7\r\n$") == NULL);
   push("subscribe", CHANNEL("3"), NULL);
   answer(1, 78, 0);
