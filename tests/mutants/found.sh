@@ -19,6 +19,15 @@ list=$folder/entries
 FOUND=$folder/found
 export FOUND TOOLS_SUM
 
+# begin_alone: false, and says so, while another run goes on in this build. Each would empty the
+# other's list and what it has found, and build in the same places.
+begin_alone() {
+  if other=$(cat "$folder/pid" 2>/dev/null) && ! kill -0 "$other" 2>/dev/null; then rm -f "$folder/pid"; fi
+  (set -C && echo $$ >"$folder/pid") 2>/dev/null && return
+  echo "not ok mutants: another run goes on, process $other"
+  return 1
+}
+
 sum() {
   cksum | cut -d ' ' -f 1
 }
@@ -168,11 +177,12 @@ write_record() {
   [ "$(grep -c '^[0-9]' "$record")" -eq "$(wc -l <"$folder/now")" ]
 }
 
-chaos=
-trap '[ -z "$chaos" ] || kill "$chaos" 2>/dev/null' EXIT
-trap 'exit 1' HUP INT TERM
 listed || exit
 mkdir -p "$folder"
+begin_alone || exit
+chaos=
+trap 'rm -f "$folder/pid"; [ -z "$chaos" ] || kill "$chaos" 2>/dev/null' EXIT
+trap 'exit 1' HUP INT TERM
 : >"$FOUND"
 before=$(library)
 TOOLS_SUM=$(tools)

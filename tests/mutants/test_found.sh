@@ -22,6 +22,9 @@ rm -f "$record" Makefile
 cp -p "$top/Makefile" .
 echo 'any|topology.c|1s/^/ /' >tests/proof/faults.txt
 cat >tests/proof/faults.sh <<'end'
+if [ -n "${BESIDE:-}" ]; then
+  (unset ENTRIES FOUND && eval "BESIDE= $BESIDE") >"${BUILD:-build}/beside" 2>&1
+fi
 . tests/mutants/mutate.sh
 mutants | grep '^proof: ' | while IFS= read -r line; do note "$line" any 0; done
 echo 'ok proof'
@@ -66,6 +69,17 @@ chosen 'without a record, all' 4 'there is no tests/mutants/found.txt'
 found && said '^# found 4 of 4' && [ "$(grep -c '^[0-9]' "$record")" -eq 4 ]
 verdict 'mutants-found: writes down what is found' [ $? -eq 0 ]
 cp "$record" "$folder/record"
+for beside in 'ONLY=decode sh tests/mutants/found.sh' 'sh tests/mutants/found.sh' \
+  'sh tests/mutants/found.sh --changed' 'sh tests/mutants/found.sh --due' 'sh tests/mutants/found.sh --complete'; do
+  BESIDE=$beside found && said '^# found 4 of 4' && cmp -s "$record" "$folder/record" &&
+    grep -q '^not ok mutants: another run goes on' "$build/beside"
+  verdict "mutants-found: alone, with $beside beside it" [ $? -eq 0 ]
+done
+(exit 0) &
+wait
+echo $! >"$build/mutants/run/pid"
+makes_nothing && said '^# found 4 of 4' && [ ! -e "$build/mutants/run/pid" ]
+verdict 'mutants-found: after one that was killed' [ $? -eq 0 ]
 rm "$record"
 makes_nothing && said '^# found 4 of 4' && cmp -s "$record" "$folder/record"
 verdict 'mutants-found: goes on where it was ended, and makes nothing twice' [ $? -eq 0 ]
