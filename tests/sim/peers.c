@@ -53,17 +53,26 @@ void check_score(struct world *world, const struct party *party, const struct en
 
 /* Redisson's */
 
+/* A text of two words, with a space between them. False: it has only one. */
+static bool read_words(struct text text, struct text words[2])
+{
+  const char *blank = memchr(text.data, ' ', text.size);
+  size_t size = blank != NULL ? (size_t)(blank - text.data) : text.size;
+  words[0] = (struct text){text.data, size};
+  if (blank != NULL) words[1] = (struct text){blank + 1, text.size - size - 1};
+  return blank != NULL;
+}
+
 static void note_suspect(struct party *party)
 {
   char field[80];
+  struct text words[2];
   snprintf(field, sizeof field, "suspect:%s", party->id);
   struct store *store = redis_store(party->world->redis);
   struct text note = value_of(store_find(store, party->lock->keys[3]), field);
-  const char *blank = memchr(note.data, ' ', note.size);
-  size_t size = blank != NULL ? (size_t)(blank - note.data) : note.size;
-  party->peer.suspect_score = (double)number_of((struct text){note.data, size});
-  if (blank != NULL)
-    party->peer.suspected = (int64_t)number_of((struct text){blank + 1, note.size - size - 1});
+  bool whole = read_words(note, words);
+  party->peer.suspect_score = (double)number_of(words[0]);
+  if (whole) party->peer.suspected = (int64_t)number_of(words[1]);
 }
 
 /* What our scripts know of them, until a client of ours asks. */
@@ -72,13 +81,12 @@ void peers_note(const struct world *world, struct lock *lock)
   for (struct party *party = lock->queue.first; party != NULL; party = party->place.after) {
     if (party->device == NULL) note_suspect(party);
   }
+  struct text words[2];
   const struct key *notes = store_find(redis_store(world->redis), lock->keys[3]);
-  struct text woken = value_of(notes, "woken");
-  const char *blank = memchr(woken.data, ' ', woken.size);
-  size_t size = blank != NULL ? (size_t)(blank - woken.data) : 0;
-  lock->woken.party = party_named(world, (struct text){woken.data, size});
+  bool whole = read_words(value_of(notes, "woken"), words);
+  lock->woken.party = whole ? party_named(world, words[0]) : NULL;
   if (lock->woken.party == NULL) return;
-  lock->woken.score = (double)number_of((struct text){blank + 1, woken.size - size - 1});
+  lock->woken.score = (double)number_of(words[1]);
   lock->woken.at = (int64_t)number_of(value_of(notes, "since"));
 }
 
