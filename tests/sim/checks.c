@@ -258,6 +258,17 @@ static void release_elsewhere(struct party *party, uint64_t token, struct redis 
   if (token > repetition->elsewhere) repetition->elsewhere = token;
 }
 
+/* The old master has ended holds by force. Those that the new one has from it go on. */
+static void follow_break(const struct lock *lock, const struct asked *asked)
+{
+  for (uint32_t i = 0; i < lock->now.used; i++) {
+    struct party *party = lock->now.list[i];
+    uint64_t token = party->held.token;
+    if (token == party->revived && (asked->token == 0 || asked->token == token))
+      belief_note_broken(party, token);
+  }
+}
+
 /*
  * A server that is not a master has carried something out. Nobody else sees it; but a party that is
  * told it holds there believes it, unless it waits for a replica.
@@ -275,7 +286,9 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
   if (done && asked->from != NULL) release_elsewhere(asked->from, asked->token, redis);
   if (asked->releases && by != NULL && values[0].kind != VALUE_ERROR && by->place.queued)
     by->place.astray = true;
-  if (world_strict(world) || !execution->wrote) return; /* a replica never writes */
+  if (!execution->wrote) return; /* a replica never does */
+  if (asked->forces) follow_break(lock, asked);
+  if (world_strict(world)) return;
   struct store *store = redis_store(redis);
   const struct key *hash = store_find(store, lock->keys[0]);
   uint64_t newest = number_of(value_of(store_find(store, lock->keys[3]), "token"));
@@ -463,6 +476,7 @@ static void bring_back(struct party *party)
   if (of == NULL) return;
   /* it is believed in for as long as the old master said */
   if (!world_strict(world)) belief_add_stray(party, token, of->until);
+  belief_note_broken(party, token);
   of->token = 0;
 }
 

@@ -68,6 +68,21 @@ bool belief_excused(struct party *party)
   return belief_stray(party) || !world_safe(party->world) || wiped(party) || ended_by_force(party);
 }
 
+void belief_note_broken(struct party *party, uint64_t token)
+{
+  party->belief.broken = (struct broken){token, failover_stream(party->world)};
+}
+
+/*
+ * The old master was told to end the hold by force, and the new one was not. The old one gets the
+ * data of the new one before it can be promoted again, so the hold is not lost.
+ */
+static bool broken_before(const struct party *party)
+{
+  const struct broken *broken = &party->belief.broken;
+  return broken->token == party->belief.token && broken->stream == failover_stream(party->world);
+}
+
 void belief_end_by_force(struct party *holder, uint64_t token, int64_t until)
 {
   holder->world->counters.forced++;
@@ -128,7 +143,7 @@ static void check_acknowledged(struct party *party)
   const struct node *replica = failover_replica(world);
   if (!world_strict(world) || belief_excused(party) || party->belief.until <= world->now) return;
   const struct key *hash = store_find(redis_store(replica->redis), lock->keys[0]);
-  if (hold_end(hash, party, replica->jump) >= party->belief.until) return;
+  if (hold_end(hash, party, replica->jump) >= party->belief.until || broken_before(party)) return;
   world_fail(world, "%s believes that it holds %s, and %s would lose that", party->id,
              lock->text[0], replica->host);
 }

@@ -48,6 +48,11 @@ bool failover_goes_on(const struct world *world)
   return world->replication != NULL && of(world)->goes_on;
 }
 
+uint32_t failover_stream(const struct world *world)
+{
+  return of(world)->stream;
+}
+
 struct node *failover_replica(const struct world *world)
 {
   return world->replication != NULL ? of(world)->replica : NULL;

@@ -114,6 +114,13 @@ struct stray {
   int64_t until; /* it may be believed in until then; INT64_MAX: for as long as it is renewed */
 };
 
+/* A hold that the master has from the one before it, which was told to end it by force. */
+struct broken {
+  uint64_t token;
+  uint32_t
+      stream; /* failover_stream() then: later, the old master is a replica, and has it again */
+};
+
 struct belief {
   bool holds; /* it believes that it does */
   int64_t until;
@@ -124,6 +131,7 @@ struct belief {
   unsigned forced_count;
   struct stray strays[REMEMBERED];
   unsigned stray_count;
+  struct broken broken;
 };
 
 void check_belief(struct party *party, bool believes, int64_t until, uint64_t token);
@@ -133,6 +141,8 @@ bool belief_stray(struct party *party); /* it believes in what another server ha
 struct forced *belief_forced(struct party *party, uint64_t token); /* NULL: it was not */
 void belief_end_by_force(struct party *holder, uint64_t token, int64_t until);
 void belief_add_stray(struct party *party, uint64_t token, int64_t until);
+/* The master before this one has ended by force a hold that this one has from it. */
+void belief_note_broken(struct party *party, uint64_t token);
 /* The master has confirmed the hold, on that connection. */
 void belief_end_stray(struct party *party, const struct link *link);
 /*

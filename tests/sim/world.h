@@ -385,6 +385,8 @@ void failover_start(struct world *world); /* when there are two servers */
 void failover_free(struct world *world);
 void failover_executed(struct world *world, const struct execution *execution);
 bool failover_goes_on(const struct world *world);
+/* Changes when the replica loses its master, and when it has all that the master has. */
+uint32_t failover_stream(const struct world *world);
 /* whoever may be promoted next; NULL: nobody */
 struct node *failover_replica(const struct world *world);
 
