@@ -311,60 +311,60 @@ static const PORT_FLASH uint8_t inspect[] =
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\220X=3\245T\001\275\351b\002(ARGV\026\244o=\337h.m\375(\267ttl\253),1e1" /* local X=3\nlocal T=tonumber(ARGV[2])\nlocal o=math.min(a('pttl',g),1e1 */
-    "5\244D=o\264\007\230\237m\350t\253\274\233sha\344')\226{}\245V,Y=D\024],D\026" /* 5)\nlocal D=o~=-2 and a('hmget',g,f,'shared')or{}\nlocal V,Y=D[1],D[2] */
-    "\245Q,E,ae,O=(V\243\317):\337\377\203^(\252\034\034\347%S\315'\244aa" /* \nlocal Q,E,ae,O=(V or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aa */
-    "=V\355Q\355Y\266aa\232Q,E,ae,O=n:\337\377\203^\252+$'\003'0\201e+" /* =V and not Q and not Y\nif aa then\nQ,E,ae,O=n:match('^%d+$')or '0',e+ */
-    "(o<0\230d\243\337h.m\375(o,1e9)),V:\337\377\203^\252+$'\003'1\201d\234y\n\300" /* (o<0 and d or math.min(o,1e9)),V:match('^%d+$')or '1',d..y\nend\nlocal  */
-    "\370R(k\244\342t\275\351b\002(k\0030\n\330i>e\230i<e+2e9\230i\374" /* function R(k)\nlocal i=tonumber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\n */
-    "E=R(E\0030\245B,q={},0\245v={}\245w={}\245Z\245U\245" /* E=R(E)or 0\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal Z\nlocal U\nlocal  */
-    "af\245ag=n\03310)\264r\03310\202f\231i,S \375(Y\243\317):g\337\377\203(" /* af\nlocal ag=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Y or ''):gmatch('( */
-    "\252\034\315')do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\374\300" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal  */
-    "\370ah(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k" /* function ah(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k */
-    "\362i\362p\362O\n\300\370ak(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function ak()\nif B[E]then\nB[E]= */
-    "B[E]-1\nq=q-1\374\300\370W(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function W(k)\nlocal am,F=math.frexp(k)\nlocal  */
-    "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
-    "ab(P\332,p,O,C,J\244F\001\275\351b\002(n\0030\nn=F>\001\275\351b\002(r)\223 F<2^53\225" /* ab(P,k,p,O,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and */
-    "\203%.0f'):f\226\337(F\336\003r\266P\241f\236Z=n \211ah(P,n,W(k),p,O\202w[#w" /* ('%.0f'):format(F+1)or r\nif P==f then Z=n end\nah(P,n,W(k),p,O)\nw[#w */
-    "\336]={P,C,J,n\362e\362k}\n\300\370ai(F\244p,ac=0" /* +1]={P,C,J,n..' '..e..' '..k}\nend\nlocal function ai(F)\nlocal p,ac=0 */
-    "\274\006\nwhi\334#w<X do\245k=h\266p\037\236k=\021,p\251\214" /* ,false\nwhile#w<X do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
-    "F\225(\254k\243k\241F)t\215\266ac\243T\037\230q>=T\236\330\211ab(F\305" /* F and(not k or k==F)then\nif ac or T>0 and q>=T then return end\nab(F,d */
-    "\341\201d\234y\202F=nil\np\004\336\352\214\254k\232\261\352\245J='\345" /* ,'1',d..y)\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redis */
-    "s\275_\213ck__\377ann\235\270j\32120)\234':\270k\245C=\267\250\265\032n\351\265\201J)\026" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2] */
-    "\037\230'p\250l\313h'\266\254C\232\220F=\031p\250\265\032shardn\351" /* >0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnum */
-    "\265\201J)\026\nC=F\230F\037\230'sp\250l\313h'\n\300ad=k\241K\225\207[4]\231" /* sub',J)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ad=k==K and t[4]or  */
-    "\376\273\332\244aj,\204,F=(ad\243\317):\337\377\203^(\252\034\347\024-9]\252\252" /* a('hget',c,k)\nlocal aj,al,F=(ad or ''):match('^(%d+) (%d+) ([1-9]%d%d */
-    "\252\252\373\373\373\373?)%f[ %z]'\244X\001\275\351b\002((ad\243\317):\337\377\203^\252+ \252" /* %d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal X=tonumber((ad or ''):match('^%d+ %d */
-    "+ \252+ S(\252\315%f[ %z]')\242F\230aj*\022+\204/\022+F<=\010\214T\037\230" /* + %d+ S(%d+)%f[ %z]'))\nif F and aj*1000+al/1000+F<=e then\nif T>0 and  */
-    "q>=T\236\330\211x(k\202\262\214C\225(ac\243\254X\243X\037\230q>=X)t" /* q>=T then return end\nx(k)\nelseif C and(ac or not X or X>0 and q>=X)t */
-    "\215\266\254X\236af\004 \277\254F\236U={k,C,J}\211\261\352\214" /* hen\nif not X then af=p end\nif not F then U={k,C,J}end\nreturn\nelseif  */
-    "C\232\214R((\376t\253\332\003\317):\337\377\203^\252+ (\252\346'))t\215\nx(k\202\262" /* C then\nif R((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse */
-    "\nab(k,F\2330\0320\201C,J\202p\004\336\374\262\214F\232p\004\336\352\214q\2410\232" /* \nab(k,F,'0','0',C,J)\np=p+1\nend\nelseif F then\np=p+1\nelseif q==0 then\n */
-    "\261\352\245F,ad=\322sco\224\301\332\003'0\032s\023pe\314:\270k\245aj" /* return\nelse\nlocal F,ad=a('zscore',l,k)or '0','suspect:'..k\nlocal aj */
-    ",X=(\376\273,ad\003\317):\337\377\203(%S\034\315'\242aj\264F \226\207\275\351b\002(X)" /* ,X=(a('hget',c,ad)or ''):match('(%S+) (%d+)')\nif aj~=F or tonumber(X) */
-    ">\010\311\273,ad,F\362e\202\3630\202X=e\n\277X+M<=e \226\207\275\351b" /* >e then\na('hset',c,ad,F..' '..e)\nu(0)\nX=e\nend\nif X+M<=e or tonumb */
-    "\002(F)<=\010x(k\202\262\nac\001rue\np\004\336\374\211\211\211\300" /* er(F)<=e then\nx(k)\nelse\nac=true\np=p+1\nend\nend\nend\nend\nend\nlocal  */
-    "F,ac=(\376\333limit'\003\317):\337\377\203^(\252\252\373\373\373\373\373\373\373?) (" /* F,ac=(a('hget',c,'limit')or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) ( */
-    "\252\315%f[ %z]'\244aj=F\230F\264ARGV\026\223 R(ac)\223{2,t\275\351b\002(F),\327\245" /* %d+)%f[ %z]')\nlocal aj=F and F~=ARGV[2]and R(ac)and{2,tonumber(F),e}\nlocal  */
-    "\370X(i\242F\241ARGV\026t\215 \342\337h.\323x(R(ac\003i,i\251\013" /* function X(i)\nif F==ARGV[2]then i=math.max(R(ac)or i,i)end\na('hset',c,' */
-    "limit\201ARGV\026\362i\202\300\370\204(ac\244D,F=\376t" /* limit',ARGV[2]..' '..i)\nend\nlocal function al(ac)\nlocal D,F=a('hget */
-    "\204l\253),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\377\203^\252+ (\252\346'\244" /* all',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match('^%d+ (%d+) ')\nlocal  */
-    "ad=B\230D[i]\264'sha\344'\355R(B\242D[i]\264\212\223(ac\243ad)t\215 F[#" /* ad=B and D[i]~='shared' and not R(B)\nif D[i]~=f and(ac or ad)then F[# */
-    "F\336]=D[i]\211\211f\231\342\302#F,\022 do\n\356\253,\343pack(F,i,\337h.m\375(" /* F+1]=D[i]end\nend\nfor i=1,#F,1000 do\na('hdel',g,unpack(F,i,math.min( */
-    "i+999,#F))\202\211\300\370R(F\244ac,ad={},0\nf\231i,S " /* i+999,#F)))\nend\nend\nlocal function R(F)\nlocal ac,ad={},0\nfor i,S  */
-    "\375 pairs(B)do\266S\037\232ac[#ac\336]=i\362S\nad=\337h.\323x(ad,i\202\211" /* in pairs(B)do\nif S>0 then\nac[#ac+1]=i..' '..S\nad=math.max(ad,i)\nend\n */
-    "\300D=ad-e\245an=#w\037\230o\264\007\230\237l\200\253)>2*q\3366\nif#" /* end\nlocal D=ad-e\nlocal an=#w>0 and o~=-2 and a('hlen',g)>2*q+16\nif# */
-    "w\037\232\013t\016\201n\233hold\002\201w[#w]\024]\233\224\354d\201s\233\354\201" /* w>0 then\na('hset',c,'token',n,'holder',w[#w][1],'released',s,'lease', */
-    "n\242ag\243D>9999999\236\363D\251f\231i,ad \375 ipairs(ag\230\376t" /* n)\nif ag or D>9999999 then u(D)end\nfor i,ad in ipairs(ag and a('hget */
-    "\204l\240)\226{})do\266i%2\2411\230ad:f\360(h\230'^s\023pe\314:'\243':')t\215 \356" /* all',c)or{})do\nif i%2==1 and ad:find(h and '^suspect:' or ':')then a('hdel */
-    "\240,ad\251\211\262\214F\230n\264\316\232\013\224\354d\201s\202\211" /* ',c,ad)end\nend\nelseif F and n~='0' then\na('hset',c,'released',s)\nend\n */
-    "v[#v\336]='sha\344'\nv[#v\336]\001ab\334.c\275cat(ac\233 '\242o\264\007\230D>o\236" /* v[#v+1]='shared'\nv[#v+1]=table.concat(ac,' ')\nif o~=-2 and D>o then  */
-    "\340\253,D\251\311t\253,\343pack(v)\242F\236\356\253,F\251" /* a('pexpire',g,D)end\na('hset',g,unpack(v))\nif F then a('hdel',g,F)end\n */
-    "\214o\241\007\230\031p\310\253,D)\2641\232\206\276\253\202\340" /* if o==-2 and redis.pcall('pexpire',g,D)~=1 then\na('del',g)\na('pexpire */
-    "\253,D\202\277D<o\236\340\253,D\251\214an\236\204(\251f\231" /* ',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif an then al()end\nfor  */
-    "am\332 \375 ipairs(w)do\245P,C,J,F=\343pack(k\242h\236x(P\251\214C\236" /* am,k in ipairs(w)do\nlocal P,C,J,F=unpack(k)\nif h then x(P)end\nif C then  */
-    "a(C,J,F\251\211I(D\242U\230U\024]\241h\225(D\336\304<o \226#w\037)t\215 a(U\026" /* a(C,J,F)end\nend\nI(D)\nif U and U[1]==h and(D+1000<o or#w>0)then a(U[2] */
-    ",U[3]\233\255\251o=D\374" /* ,U[3],'0')end\no=D\nend\n */
+    "\220Y=3\245o=\337h.m\375(\267ttl\253),1e15\244D=o\264\007\230\237m" /* local Y=3\nlocal o=math.min(a('pttl',g),1e15)\nlocal D=o~=-2 and a('hm */
+    "\350t\253\274\233sha\344')\226{}\245V,Z=D\024],D\026\245Q,E,af,O=(V\243\317):" /* get',g,f,'shared')or{}\nlocal V,Z=D[1],D[2]\nlocal Q,E,af,O=(V or ''): */
+    "\337\377\203^(\252\034\034\347%S\315'\244ab=V\355Q\355Z\266" /* match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ab=V and not Q and not Z\nif  */
+    "ab\232Q,E,af,O=n:\337\377\203^\252+$'\003'0\201e+(o<0\230d\243\337h.m\375(o,1e" /* ab then\nQ,E,af,O=n:match('^%d+$')or '0',e+(o<0 and d or math.min(o,1e */
+    "9)),V:\337\377\203^\252+$'\003'1\201d\234y\n\300\370R(k\244\342t\275" /* 9)),V:match('^%d+$')or '1',d..y\nend\nlocal function R(k)\nlocal i=ton */
+    "\351b\002(k\0030\n\330i>e\230i<e+2e9\230i\374E=R(E\0030\245k,p" /* umber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\nE=R(E)or 0\nlocal k,p */
+    "=(\376\333limit'\003\317):\337\377\203^(\252\252\373\373\373\373\373\373\373?) (\252\315" /* =(a('hget',c,'limit')or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+) */
+    "%f[ %z]'\244W=k\230k\264ARGV\026\223 R(p)\223{2,t\275\351b\002(k),\327\245" /* %f[ %z]')\nlocal W=k and k~=ARGV[2]and R(p)and{2,tonumber(k),e}\nlocal  */
+    "T=W\230W\026\226\207\275\351b\002(ARGV\026\244\370ac(i\242k\241ARGV\026t" /* T=W and W[2]or tonumber(ARGV[2])\nlocal function ac(i)\nif k==ARGV[2]t */
+    "\215 \342\337h.\323x(R(p\003i,i\251\013limit\201ARGV\026\362i\202\300" /* hen i=math.max(R(p)or i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal  */
+    "B,q={},0\245v={}\245w={}\245aa\245U\245ag\245a" /* B,q={},0\nlocal v={}\nlocal w={}\nlocal aa\nlocal U\nlocal ag\nlocal a */
+    "h=n\03310)\264r\03310\202f\231i,S \375(Z\243\317):g\337\377\203(\252\034\315'" /* h=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Z or ''):gmatch('(%d+) (%d+)' */
+    ")do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\374\300\370" /* )do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal function  */
+    "ai(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k\362i\362" /* ai(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k..' '..i..' '.. */
+    "p\362O\n\300\370\204(\242B[E]t\215\nB[E]=B[E]-1\nq=q-1\374" /* p..' '..O\nend\nlocal function al()\nif B[E]then\nB[E]=B[E]-1\nq=q-1\nend\n */
+    "\300\370X(k\244am,F=\337h.f\224xp(k\244C=\337h.\323x(2" /* end\nlocal function X(k)\nlocal am,F=math.frexp(k)\nlocal C=math.max(2 */
+    "^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370ad(P\332,p,O" /* ^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function ad(P,k,p,O */
+    ",C,J\244F\001\275\351b\002(n\0030\nn=F>\001\275\351b\002(r)\223 F<2^53\225\203%.0f')" /* ,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and('%.0f') */
+    ":f\226\337(F\336\003r\266P\241f\236aa=n \211ai(P,n,X(k),p,O\202w[#w\336]={P," /* :format(F+1)or r\nif P==f then aa=n end\nai(P,n,X(k),p,O)\nw[#w+1]={P, */
+    "C,J,n\362e\362k}\n\300\370aj(F\244p,ae=0\274\006\n" /* C,J,n..' '..e..' '..k}\nend\nlocal function aj(F)\nlocal p,ae=0,false\n */
+    "whi\334#w<Y do\245k=h\266p\037\236k=\021,p\251\214F\225(\254" /* while#w<Y do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif F and(not  */
+    "k\243k\241F)t\215\266ae\243T\037\230q>=T\236\330\211ad(F\305\341\201d\234y" /* k or k==F)then\nif ae or T>0 and q>=T then return end\nad(F,d,'1',d..y */
+    "\202F=nil\np\004\336\352\214\254k\232\261\352\245J='\345s\275_\213" /* )\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redisson_lo */
+    "ck__\377ann\235\270j\32120)\234':\270k\245C=\267\250\265\032n\351\265\201J)\026\037\230" /* ck__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2]>0 and  */
+    "'p\250l\313h'\266\254C\232\220F=\031p\250\265\032shardn\351\265\201J" /* 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnumsub',J */
+    ")\026\nC=F\230F\037\230'sp\250l\313h'\n\300ak=k\241K\225\207[4]\231\376" /* )[2]\nC=F and F>0 and 'spublish'\nend\nlocal ak=k==K and t[4]or a('hge */
+    "\273\332\244an,ao,F=(ak\243\317):\337\377\203^(\252\034\347\024-9]\252\252\252\252\373" /* t',c,k)\nlocal an,ao,F=(ak or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
+    "\373\373\373?)%f[ %z]'\244Y\001\275\351b\002((ak\243\317):\337\377\203^\252+ \252+ \252+ " /* ?%d?%d?%d?)%f[ %z]')\nlocal Y=tonumber((ak or ''):match('^%d+ %d+ %d+  */
+    "S(\252\315%f[ %z]')\242F\230an*\022+ao/\022+F<=\010\214T\037\230q>=T\236" /* S(%d+)%f[ %z]'))\nif F and an*1000+ao/1000+F<=e then\nif T>0 and q>=T then  */
+    "\330\211x(k\202\262\214C\225(ae\243\254Y\243Y\037\230q>=Y)t\215\266\254" /* return end\nx(k)\nelseif C and(ae or not Y or Y>0 and q>=Y)then\nif not  */
+    "Y\236ag\004 \277\254F\236U={k,C,J}\211\261\352\214C\232\214" /* Y then ag=p end\nif not F then U={k,C,J}end\nreturn\nelseif C then\nif  */
+    "R((\376t\253\332\003\317):\337\377\203^\252+ (\252\346'))t\215\nx(k\202\262\nad(k,F\233" /* R((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse\nad(k,F,' */
+    "0\0320\201C,J\202p\004\336\374\262\214F\232p\004\336\352\214q\2410\232\261" /* 0','0',C,J)\np=p+1\nend\nelseif F then\np=p+1\nelseif q==0 then\nreturn */
+    "\352\245F,ak=\322sco\224\301\332\003'0\032s\023pe\314:\270k\245an,Y=(\376" /* \nelse\nlocal F,ak=a('zscore',l,k)or '0','suspect:'..k\nlocal an,Y=(a('hge */
+    "\273,ak\003\317):\337\377\203(%S\034\315'\242an\264F \226\207\275\351b\002(Y)>\010\311" /* t',c,ak)or ''):match('(%S+) (%d+)')\nif an~=F or tonumber(Y)>e then\na('hse */
+    "\273,ak,F\362e\202\3630\202Y=e\n\277Y+M<=e \226\207\275\351b\002(F)<=\010" /* t',c,ak,F..' '..e)\nu(0)\nY=e\nend\nif Y+M<=e or tonumber(F)<=e then\n */
+    "x(k\202\262\nae\001rue\np\004\336\374\211\211\211\300\370ak" /* x(k)\nelse\nae=true\np=p+1\nend\nend\nend\nend\nend\nlocal function ak */
+    "(Y\244D,F=\376t\204l\253),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\377" /* (Y)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match */
+    "\203^\252+ (\252\346'\244ae=B\230D[i]\264'sha\344'\355R(B\242D[i]\264" /* ('^%d+ (%d+) ')\nlocal ae=B and D[i]~='shared' and not R(B)\nif D[i]~= */
+    "\212\223(Y\243ae)t\215 F[#F\336]=D[i]\211\211f\231\342\302#F,\022 do\n\356\253" /* f and(Y or ae)then F[#F+1]=D[i]end\nend\nfor i=1,#F,1000 do\na('hdel',g */
+    ",\343pack(F,i,\337h.m\375(i+999,#F))\202\211\300\370R(F\244" /* ,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function R(F)\nlocal  */
+    "Y,ae={},0\nf\231i,S \375 pairs(B)do\266S\037\232Y[#Y\336]=i\362S\nae=\337" /* Y,ae={},0\nfor i,S in pairs(B)do\nif S>0 then\nY[#Y+1]=i..' '..S\nae=mat */
+    "h.\323x(ae,i\202\211\300D=ae-e\245an=#w\037\230o\264\007\230\237l" /* h.max(ae,i)\nend\nend\nlocal D=ae-e\nlocal an=#w>0 and o~=-2 and a('hl */
+    "\200\253)>2*q\3366\nif#w\037\232\013t\016\201n\233hold\002\201w[#w]\024]\233\224" /* en',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1],'re */
+    "\354d\201s\233\354\201n\242ah\243D>9999999\236\363D\251f\231i,ae \375 ipa" /* leased',s,'lease',n)\nif ah or D>9999999 then u(D)end\nfor i,ae in ipa */
+    "irs(ah\230\376t\204l\240)\226{})do\266i%2\2411\230ae:f\360(h\230'^s\023pe\314" /* irs(ah and a('hgetall',c)or{})do\nif i%2==1 and ae:find(h and '^suspect */
+    ":'\243':')t\215 \356\240,ae\251\211\262\214F\230n\264\316\232\013" /* :' or ':')then a('hdel',c,ae)end\nend\nelseif F and n~='0' then\na('hset',c,' */
+    "\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\001ab\334.c\275cat(Y\233 '\242o" /* released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=table.concat(Y,' ')\nif o */
+    "\264\007\230D>o\236\340\253,D\251\311t\253,\343pack(v)\242F\236" /* ~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(v))\nif F then  */
+    "\356\253,F\251\214o\241\007\230\031p\310\253,D)\2641\232\206" /* a('hdel',g,F)end\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na(' */
+    "\276\253\202\340\253,D\202\277D<o\236\340\253,D\251\214an" /* del',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif an */
+    "\236ak(\251f\231am\332 \375 ipairs(w)do\245P,C,J,F=\343pack(k\242h\236" /*  then ak()end\nfor am,k in ipairs(w)do\nlocal P,C,J,F=unpack(k)\nif h then  */
+    "x(P\251\214C\236a(C,J,F\251\211I(D\242U\230U\024]\241h\225(D\336\304" /* x(P)end\nif C then a(C,J,F)end\nend\nI(D)\nif U and U[1]==h and(D+1000 */
+    "<o \226#w\037)t\215 a(U\026,U[3]\233\255\251o=D\374" /* <o or#w>0)then a(U[2],U[3],'0')end\no=D\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
@@ -372,48 +372,48 @@ static const PORT_FLASH uint8_t shared[] =
     "\236\330f\006 \211if(\376\273\332\003\317):f\360\203^\252+ \252+ \252+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
     "\215 \330k \211\211\300k=d\241\316\245C=G:\337\377\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
     "J\001\275\351b\002(m\0030\245D\001\275\351b\002(Q\0030\245P=V\230E>e\266\254" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=V and E>e\nif not  */
-    "k\230P\225(C\230Q\241m\243\254C\230D>J\230D<2^53)t\215\245U,\342ae\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal U,i=ae== */
-    "\316\230C,W(d\242U\243i>=E\236O=d\234y \262 \342E \277H\236x\011\251" /* '0' and C,W(d)\nif U or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
-    "\214\254aa\236ak(\251ah\011,Q,i,C\243ae,O\202X(i\242aa\232R(\202v=" /* if not aa then ak()end\nah(f,Q,i,C or ae,O)\nX(i)\nif aa then\nR()\nv= */
-    "{}\n\277h\225(aa\243U)t\215 ai(\251R(\202\340\240,o\336728\222\304" /* {}\nend\nif h and(aa or U)then ai()end\nR()\na('pexpire',c,o+172800000 */
-    "\202\326\302D,\327\352\214C\232\326-\302\014\352\214aj\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif aj and not k then\n */
-    "\330aj\n\300C=P\225(\254k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return aj\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
-    "ak(\202v={f,Q\234\3240 0 \255}\n\277J>b\355k\236n=\316\234m \277k" /* ak()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
-    "\230m\241\317\225(H\243\254C)t\215 x\011\251\220D=o\241\007\243Y\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or Y or C\nif D then  */
-    "ai(\254k\230f\251\220E=k\355D\230\376t\204l\253)\026\241\316\245" /* ai(not k and f)end\nlocal E=k and not D and a('hgetall',g)[2]=='0'\nlocal  */
-    "J=k\230q\2410\355E\225(\254h\243F(0)\241f\006\244E\nif#w\037\243Y" /* J=k and q==0 and not E and(not h or F(0)==false)\nlocal E\nif#w>0 or Y */
-    "\230q\037\232\214Z\236X(W(d)\251if#w\037\243C\236R(C\355Z\230" /*  and q>0 then\nif Z then X(W(d))end\nif#w>0 or C then R(C and not Z and  */
-    "f\251\262\214D\232\214o\264\007\232\340\253\341'\202o=1\n\204(true\202" /* f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nal(true)\n */
-    "\211E=h\230N(\254k\230f,V\230f\242E\241true\355k\232\214o\264" /* end\nE=h and N(not k and f,V and f)\nif E==true and not k then\nif o~= */
-    "\007\236o=\267ttl\253\251v={}\nab\011\305\341\201d\234y\202X(W(d)\202R(\202v,w={}" /* -2 then o=a('pttl',g)end\nv={}\nab(f,d,'1',d..y)\nX(W(d))\nR()\nv,w={} */
-    ",{}\nai(\202if#w\037\236R(\251\262\214E\241'giv\200'\232o=\267ttl\253\202" /* ,{}\nai()\nif#w>0 then R()end\nelseif E=='given' then\no=a('pttl',g)\n */
-    "\262\266C\230n\264\316\236\013\224\354d\201s\251\214o\264\007\236" /* else\nif C and n~='0' then a('hset',c,'released',s)end\nif o~=-2 then  */
-    "\206\276\253\251\211\277k\232\214J\236\356\240\233limit'\251" /* a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit')end\n */
-    "\326(C\243m\264\317\230s\241m)\223 1\243\312\014\n\277Z\236\326\302t" /* return{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif Z then return{1,t */
-    "\275\351b\002(Z),\327\277L\225(q\037\243\254D)t\215\n\322sco\224\301\274\202\356" /* onumber(Z),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
+    "k\230P\225(C\230Q\241m\243\254C\230D>J\230D<2^53)t\215\245U,\342af\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal U,i=af== */
+    "\316\230C,X(d\242U\243i>=E\236O=d\234y \262 \342E \277H\236x\011\251" /* '0' and C,X(d)\nif U or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
+    "\214\254ab\236\204(\251ai\011,Q,i,C\243af,O\202ac(i\242ab\232R(\202v" /* if not ab then al()end\nai(f,Q,i,C or af,O)\nac(i)\nif ab then\nR()\nv */
+    "={}\n\277h\225(ab\243U)t\215 aj(\251R(\202\340\240,o\336728\222\304" /* ={}\nend\nif h and(ab or U)then aj()end\nR()\na('pexpire',c,o+172800000 */
+    "\202\326\302D,\327\352\214C\232\326-\302\014\352\214W\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif W and not k then\n */
+    "\330W\n\300C=P\225(\254k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return W\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
+    "\204(\202v={f,Q\234\3240 0 \255}\n\277J>b\355k\236n=\316\234m \277k" /* al()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
+    "\230m\241\317\225(H\243\254C)t\215 x\011\251\220D=o\241\007\243Z\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or Z or C\nif D then  */
+    "aj(\254k\230f\251\220E=k\355D\230\376t\204l\253)\026\241\316\245" /* aj(not k and f)end\nlocal E=k and not D and a('hgetall',g)[2]=='0'\nlocal  */
+    "J=k\230q\2410\355E\225(\254h\243F(0)\241f\006\244E\nif#w\037\243Z" /* J=k and q==0 and not E and(not h or F(0)==false)\nlocal E\nif#w>0 or Z */
+    "\230q\037\232\214aa\236ac(X(d)\251if#w\037\243C\236R(C\355aa" /*  and q>0 then\nif aa then ac(X(d))end\nif#w>0 or C then R(C and not aa */
+    "\230f\251\262\214D\232\214o\264\007\232\340\253\341'\202o=1\nak(" /*  and f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nak( */
+    "true\202\211E=h\230N(\254k\230f,V\230f\242E\241true\355k\232" /* true)\nend\nE=h and N(not k and f,V and f)\nif E==true and not k then\n */
+    "\214o\264\007\236o=\267ttl\253\251v={}\nad\011\305\341\201d\234y\202ac(X(d)\202R(\202" /* if o~=-2 then o=a('pttl',g)end\nv={}\nad(f,d,'1',d..y)\nac(X(d))\nR()\n */
+    "v,w={},{}\naj(\202if#w\037\236R(\251\262\214E\241'giv\200'\232o=\267ttl" /* v,w={},{}\naj()\nif#w>0 then R()end\nelseif E=='given' then\no=a('pttl */
+    "\253\202\262\266C\230n\264\316\236\013\224\354d\201s\251\214o\264\007" /* ',g)\nelse\nif C and n~='0' then a('hset',c,'released',s)end\nif o~=-2 */
+    "\236\206\276\253\251\211\277k\232\214J\236\356\240\233limit'" /*  then a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit' */
+    "\251\326(C\243m\264\317\230s\241m)\223 1\243\312\014\n\277aa\236\326" /* )end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif aa then return{ */
+    "\302t\275\351b\002(aa),\327\277L\225(q\037\243\254D)t\215\n\322sco\224\301\274\202\356" /* 1,tonumber(aa),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
     "\240\233w\016'\202\300v=o\266T\037\230q>=T\232\220k=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal v=o\nif T>0 and q>=T then\nlocal k=math.huge\n */
     "f\231i,S \375 pairs(B)do\266S\037\236k=\337h.m\375(k,i\251\211v=k-e\n\277" /* for i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif  */
-    "G\241\316\236\326\312v,\327\300k=a\212\223 F(af\244w=a\212\223(k\241" /* G=='0' then return{0,v,e}end\nlocal k=af and F(af)\nlocal w=af and(k== */
+    "G\241\316\236\326\312v,\327\300k=ag\230F(ag\244w=ag\225(k\241" /* G=='0' then return{0,v,e}end\nlocal k=ag and F(ag)\nlocal w=ag and(k== */
     "\212\231k\241f\006\355H\244\342\254H \226(t[4]\231\317)\3578)\264r\357" /* f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
     "8\242i\232\220k=H\225(\303pos\272\274\233MAXLEN\201\022)\226(\021" /* 8)\nif i then\nlocal k=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
     ",\022)\223 \022)\242k\232\220q=e+(k\336)*z\nif\207\275\351b\002(H)<q\236" /* ,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then  */
     "\322add\301,q\274\251\262\n\322add\301\233XX\2010\274\244p=\206rp\023h\272\274\202" /* a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
     "\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412096\222\222\255\202\340" /* a('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
-    "\301\3412096\222\222\255\202\211X(W(2*G)\202\311\273\274,A\024]\362A\026\362" /* ',l,'1209600000')\nend\nX(W(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
+    "\301\3412096\222\222\255\202\211ac(X(2*G)\202\311\273\274,A\024]\362A\026\362" /* ',l,'1209600000')\nend\nac(X(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
     "G\234\324S\270ARGV\026\242i\236\3630\251\214w\236v=G/25 \262\214h\230h\264" /* G..' S'..ARGV[2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~= */
     "f\236v=-1 \211\326\312v,\327\n" /* f then v=-1 end\nreturn{0,v,e}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\220p\001\275\351b\002(ARGV[3]\0030\266\254aa\230E>e\225\207\275\351b\002(Q)>\337h." /* local p=tonumber(ARGV[3])or 0\nif not aa and E>e and tonumber(Q)>math. */
-    "\323x(m,p)t\215\245\342W(d\242i>=E\236O=d\234y \262 \342E \277H\236" /* max(m,p)then\nlocal i=W(d)\nif i>=E then O=d..y else i=E end\nif H then  */
-    "x\011\251ak(\202ah\011,Q,i,ae,O\202X(i\202R(\202\340\240,o\336728\222\304\202" /* x(f)end\nak()\nah(f,Q,i,ae,O)\nX(i)\nR()\na('pexpire',c,o+172800000)\n */
+    "\220p\001\275\351b\002(ARGV[3]\0030\266\254ab\230E>e\225\207\275\351b\002(Q)>\337h." /* local p=tonumber(ARGV[3])or 0\nif not ab and E>e and tonumber(Q)>math. */
+    "\323x(m,p)t\215\245\342X(d\242i>=E\236O=d\234y \262 \342E \277H\236" /* max(m,p)then\nlocal i=X(d)\nif i>=E then O=d..y else i=E end\nif H then  */
+    "x\011\251\204(\202ai\011,Q,i,af,O\202ac(i\202R(\202\340\240,o\336728\222\304\202" /* x(f)end\nal()\nai(f,Q,i,af,O)\nac(i)\nR()\na('pexpire',c,o+172800000)\n */
     "\326\302t\275\351b\002(Q),\327\n\300\342f:g\265\203\252+$\201G\3212)\244k" /* return{1,tonumber(Q),e}\nend\nlocal i=f:gsub('%d+$',G:sub(2))\nlocal k */
-    "=o\264\007\355Y\225(n\241m\243\376\333hold\002')\241f\202k=k\230\376t" /* =o~=-2 and not Y and(n==m or a('hget',c,'holder')==f)\nk=k and a('hget */
-    "\253,i\242\254k\236\326-\302\014\277aj\236\330aj \211s=m" /* ',g,i)\nif not k then return{-1,0,e}end\nif aj then return aj end\ns=m */
-    "\266p>b\236n=ARGV[3]\211v={i,m\234\3240 0 \255}\nab\011\305\341\201d\234y\202X(W(d" /* \nif p>b then n=ARGV[3]end\nv={i,m..' 0 0 0'}\nab(f,d,'1',d..y)\nX(W(d */
-    ")\202\356\253\274\202R(i\202w,v={},{}\nai(\202if#w\037\236R(\251\326\302" /* ))\na('hdel',g,f)\nR(i)\nw,v={},{}\nai()\nif#w>0 then R()end\nreturn{1, */
-    "t\275\351b\002(Z),\327\n" /* tonumber(Z),e}\n */
+    "=o\264\007\355Z\225(n\241m\243\376\333hold\002')\241f\202k=k\230\376t" /* =o~=-2 and not Z and(n==m or a('hget',c,'holder')==f)\nk=k and a('hget */
+    "\253,i\242\254k\236\326-\302\014\277W\236\330W \211s=m\266" /* ',g,i)\nif not k then return{-1,0,e}end\nif W then return W end\ns=m\nif  */
+    "p>b\236n=ARGV[3]\211v={i,m\234\3240 0 \255}\nad\011\305\341\201d\234y\202ac(X(d)\202" /* p>b then n=ARGV[3]end\nv={i,m..' 0 0 0'}\nad(f,d,'1',d..y)\nac(X(d))\n */
+    "\356\253\274\202R(i\202w,v={},{}\naj(\202if#w\037\236R(\251\326\302t\275" /* a('hdel',g,f)\nR(i)\nw,v={},{}\naj()\nif#w>0 then R()end\nreturn{1,ton */
+    "\351b\002(aa),\327\n" /* umber(aa),e}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -427,10 +427,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 4119, "49b5c3ff17e85d8379841046927730f7a972d3b5"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8541, "3a80f8c572ffaf8aa690dff554e9adbc9f1a72a8"};
+    {common, hand_over, share, shared}, 8553, "00a03e0a4ed2bd4a3310fdcdbc6a5c28cfc739ad"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6808, "e42894693d67477852ea3fa8e79340b804539e04"};
+    {common, hand_over, share, downgrade}, 6815, "89ed03e29675e94b53a075977bcb9fc2ea387a10"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

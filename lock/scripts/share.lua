@@ -25,7 +25,6 @@
 
 local most = 3 -- enter in one script: the requests of these let in more
 
-local limit = tonumber(ARGV[2])
 local ttl = math.min(call('pttl', lock), 1e15)
 local fields = ttl ~= -2 and call('hmget', lock, id, 'shared') or {}
 local own, shared = fields[1], fields[2]
@@ -42,6 +41,16 @@ local function coming(text)
   return at > now and at < now + 2e9 and at
 end
 till = coming(till) or 0
+
+-- All who share name the same limit, until the last of them has ended or is dead. Who names another one
+-- may only leave.
+local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+)%f[ %z]')
+local refused = named and named ~= ARGV[2] and coming(expiry) and {2, tonumber(named), now}
+local limit = refused and refused[2] or tonumber(ARGV[2])
+local function name_limit(at)
+  if named == ARGV[2] then at = math.max(coming(expiry) or at, at) end
+  call('hset', meta, 'limit', ARGV[2] .. ' ' .. at)
+end
 
 local ends, held = {}, 0 -- how many leases end when; how many hold
 local changes = {} -- fields of the lock hash, to be written together
@@ -150,14 +159,6 @@ local function let_in(caller)
       end
     end
   end
-end
-
--- All who share name the same limit, until the last of them has ended or is dead.
-local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+)%f[ %z]')
-local refused = named and named ~= ARGV[2] and coming(expiry) and {2, tonumber(named), now}
-local function name_limit(at)
-  if named == ARGV[2] then at = math.max(coming(expiry) or at, at) end
-  call('hset', meta, 'limit', ARGV[2] .. ' ' .. at)
 end
 
 -- Takes the fields of those whose leases have ended out of the hash, and of all others but id.

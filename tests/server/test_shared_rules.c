@@ -685,6 +685,23 @@ static void test_dead_at_the_limit(void)
   end_rules();
 }
 
+/* Whether somebody can enter says the lock's limit, not that of who was refused, and leaves. */
+static void test_dead_and_another_limit(void)
+{
+  begin_rules();
+  (void)enter("z:1", 2, "30000+");
+  int64_t token = enter("y:1", 2, "30000+");
+  wait_as("a:1", 2);
+  wait_as("b:1", 2);
+  set_note("a:1", "1 0 5000 S2");
+  CHECK_EQUAL(ask("c:1", 3, "5000 30000+"), 2);
+  CHECK_EQUAL(ask("c:1", 3, "0 0"), 0);
+  CHECK(waits("a:1"));
+  CHECK_EQUAL(ask_with("y:1", 1, "0 0", token), 1);
+  CHECK(!waits("a:1") && !holds("a:1") && holds("b:1"));
+  end_rules();
+}
+
 /* Who holds has no place: a script that was stopped may have left it. */
 static void test_place_of_who_holds(void)
 {
@@ -861,6 +878,7 @@ const struct check_test check_tests[] = {
     {"shared rules: the place of who holds", test_place_of_who_holds},
     {"shared rules: one that is dead", test_dead},
     {"shared rules: one that is dead, at the limit", test_dead_at_the_limit},
+    {"shared rules: one that is dead, and another limit", test_dead_and_another_limit},
     {"shared rules: one of Redisson's that does not listen", test_suspect},
     {"shared rules: notes that no longer count", test_stale_notes},
     {"shared rules: one of Redisson's that is first in line", test_score_of_the_first},
