@@ -266,7 +266,7 @@ class Java:
         folder = "%s/interop/%s" % (lab.BUILD, version)
         self.process = lab.start(["java", "-cp", folder + "/classes:" + folder + "/lib/*", "Driver", str(port),
                                   "watchdog=%d" % REDISSON_MS], stdin=lab.subprocess.PIPE,
-                                 stdout=lab.subprocess.PIPE, stderr=lab.subprocess.DEVNULL)
+                                 stdout=lab.subprocess.PIPE, stderr=lab.subprocess.DEVNULL, bufsize=0)
         self.stream = lab.Stream(self.process.stdout.fileno())
         try:
             return self.stream.line()
@@ -285,9 +285,8 @@ class Java:
     def _ask(self, party, name, *words):
         try:
             with self.mutex:
-                self.process.stdin.write((" ".join([party, name, *map(str, words)]) + "\n").encode())
-                self.process.stdin.flush()
-        except OSError:
+                lab.tell(self.process, party, name, *words)
+        except lab.Failed:
             sys.exit()  # this thread: it was killed
         try:
             words = self.answers[party].get(timeout=200)
