@@ -205,17 +205,6 @@ static int flush(struct port_mbedtls *tls)
 }
 
 /*
- * Sends what waits. True: something did, and all of it is sent now. The last send() may have been
- * refused for it, and the transport below, which has just taken it, does not wait for room any more:
- * recv() has to return at once.
- */
-static bool finds_room(struct port_mbedtls *tls)
-{
-  bool waited = tls->outgoing_start < tls->outgoing_end;
-  return flush(tls) == PORT_OK && waited;
-}
-
-/*
  * For Mbed TLS: takes bytes to send. In a handshake it comes again if there is no room; later it
  * would take what was not sent for what is to be sent next, so then the connection has to end.
  */
@@ -271,18 +260,16 @@ static uint32_t left(uint32_t began, uint32_t timeout_ms)
 }
 
 /*
- * After Mbed TLS could not go on: sends what waits, and waits for more bytes, unless there are some
- * that it has not looked at. PORT_OK: it is worth another try. A connection on which we can no longer
- * send may still hold the server's last words. timeout_ms: since `began`; 0 afterwards if what waited
- * has been sent.
+ * After Mbed TLS could not go on, and flush(): waits for more bytes, unless there are some that it has
+ * not looked at. PORT_OK: it is worth another try. A connection on which we can no longer send may
+ * still hold the server's last words. timeout_ms: since `began`.
  */
-static int more(struct port_mbedtls *tls, bool reads, uint32_t began, uint32_t *timeout_ms)
+static int more(struct port_mbedtls *tls, bool reads, uint32_t began, uint32_t timeout_ms)
 {
-  if (finds_room(tls)) *timeout_ms = 0;
   if (reads &&
       (tls->incoming_start < tls->incoming_end || mbedtls_ssl_check_pending(&tls->ssl) != 0))
     return PORT_OK;
-  int got = receive_records(tls, tls->cut ? 0 : left(began, *timeout_ms));
+  int got = receive_records(tls, tls->cut ? 0 : left(began, timeout_ms));
   if (got > 0) return PORT_OK;
   return got == PORT_WOULD_BLOCK && tls->cut ? PORT_CLOSED : got;
 }
@@ -521,7 +508,8 @@ static int shake_hands(struct port_mbedtls *tls, uint32_t began, uint32_t timeou
       return PORT_OK;
     }
     if (status == PORT_WOULD_BLOCK) {
-      status = more(tls, result == MBEDTLS_ERR_SSL_WANT_READ, began, &timeout_ms);
+      (void)flush(tls);
+      status = more(tls, result == MBEDTLS_ERR_SSL_WANT_READ, began, timeout_ms);
       if (status == PORT_CLOSED) tls->error = PORT_MBEDTLS_CUT;
       if (status == PORT_WOULD_BLOCK && tls->outgoing_end == 0) status = PORT_NEEDS_INPUT;
     } else if (status == PORT_OK && port_clock_ms() - began > timeout_ms) {
@@ -597,18 +585,24 @@ static int tls_send(void *context, const void *data, size_t size)
   return status;
 }
 
+/*
+ * What waited before is perhaps why the last send() was refused. Once the transport below has taken
+ * it, that does not wait for room any more, so this has to return at once.
+ */
 static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
   struct port_mbedtls *tls = context;
   uint32_t began = port_clock_ms();
   lock(tls);
   int status = tls->stage == UP && !tls->broken ? PORT_WOULD_BLOCK : PORT_CLOSED;
-  if (status == PORT_WOULD_BLOCK && finds_room(tls)) timeout_ms = 0;
   for (int turn = 0; status == PORT_WOULD_BLOCK && turn < TURNS; turn++) {
+    bool waited = tls->outgoing_start < tls->outgoing_end;
     int got = mbedtls_ssl_read(&tls->ssl, data, size);
     status = got > 0 ? got : outcome(tls, got);
+    int sent = flush(tls);
     if (status != PORT_WOULD_BLOCK) break;
-    status = more(tls, true, began, &timeout_ms);
+    if (waited && sent == PORT_OK) timeout_ms = 0;
+    status = more(tls, true, began, timeout_ms);
     if (status != PORT_OK) break;
     status = PORT_WOULD_BLOCK;
   }

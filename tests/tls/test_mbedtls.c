@@ -326,6 +326,22 @@ static void test_fragments(void)
   }
 }
 
+/* No send() is refused during a handshake, so that goes on as soon as it has found room. */
+static void test_room_in_handshake(void)
+{
+  static struct faults faults;
+  const struct port_transport *tls = &safe.wrap.tls.transport;
+  peer_start(&peer, peer_echo, TLS1_2_VERSION, false, 1);
+  faults_init(&faults, peer.port);
+  wrap_init(&safe.wrap, &by_ca, &faults.transport);
+  atomic_store(&faults.blocked, 1);
+  CHECK_EQUAL(tls->connect(tls->context, SOON), PORT_OK);
+  CHECK_EQUAL(atomic_load(&faults.blocked), 0);
+  tls->close(tls->context);
+  peer_end(&peer);
+  wrap_deinit(&safe.wrap);
+}
+
 /* ---- configurations, texts ---- */
 
 /* Mbed TLS 4 takes no random bytes from us. */
@@ -431,6 +447,7 @@ const struct check_test check_tests[] = {
     {"mbedtls: a key that is not the certificate's", test_not_our_key},
     {"mbedtls: names of nodes", test_aim},
     {"mbedtls: shorter records", test_fragments},
+    {"mbedtls: a handshake goes on when it has found room", test_room_in_handshake},
 #ifdef TAKES_RANDOM
     {"mbedtls: no random bytes", test_no_random_bytes},
 #endif
