@@ -96,11 +96,26 @@ static void begin_to_share(struct party *party, const char *lock, long limit)
  * when there is none.
  */
 struct status {
-  char text[4096];
+  char text[ANSWER_SIZE];
   size_t size;
   int64_t ttl;
   bool locked;
 };
+
+static void add(struct status *status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A part of the truth would look like all of it, so what is too long for an answer ends the driver. */
+static void add(struct status *status, const char *format, ...)
+{
+  size_t room = sizeof status->text - status->size;
+  va_list arguments;
+  va_start(arguments, format);
+  int size = vsnprintf(status->text + status->size, room, format, arguments);
+  va_end(arguments);
+  if (size < 0 || (size_t)size >= room) exit(1);
+  status->size += (size_t)size;
+}
 
 static void report(const struct fairlock_report *item, void *context)
 {
@@ -109,17 +124,12 @@ static void report(const struct fairlock_report *item, void *context)
     memset(status, 0, sizeof *status);
     status->ttl = item->ttl_ms;
     status->locked = item->id != NULL;
-    status->size += (size_t)snprintf(status->text, sizeof status->text, "%lld %lld",
-                                     (long long)item->ttl_ms, (long long)item->hold_count);
+    add(status, "%lld %lld", (long long)item->ttl_ms, (long long)item->hold_count);
   } else {
-    status->size +=
-        (size_t)snprintf(status->text + status->size, sizeof status->text - status->size, " %d %d",
-                         item->listens, item->life != FAIRLOCK_LIFE_DEAD);
+    add(status, " %d %d", item->listens, item->life != FAIRLOCK_LIFE_DEAD);
   }
-  status->size += (size_t)snprintf(status->text + status->size, sizeof status->text - status->size,
-                                   " %d %.*s", item->kind == FAIRLOCK_KIND_FAIRLOCK,
-                                   item->id == NULL ? 1 : (int)item->id_size,
-                                   item->id == NULL ? "-" : item->id);
+  add(status, " %d %.*s", item->kind == FAIRLOCK_KIND_FAIRLOCK,
+      item->id == NULL ? 1 : (int)item->id_size, item->id == NULL ? "-" : item->id);
 }
 
 static int inspect(const char *lock, struct status *status)

@@ -96,6 +96,7 @@ static void send_line(struct driver *driver, const char *format, va_list argumen
 {
   char line[512];
   int size = vsnprintf(line, sizeof line - 1, format, arguments);
+  if (size < 0 || size >= (int)sizeof line - 1) give_up("a line for a driver is too long");
   line[size++] = '\n';
   line[size] = 0;
   if (write(driver->in, line, (size_t)size) == size) return;

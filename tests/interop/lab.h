@@ -36,13 +36,16 @@
 
 enum kind { OURS, JAVA };
 
+#define ANSWER_SIZE                                                                                \
+  65536 /* of the longest answer, the status of a thousand waiters, with its end */
+
 struct driver {
   enum kind kind;
   pid_t pid;
   int in, out;
-  char lines[65536]; /* answers that were not asked for yet */
+  char lines[2 * ANSWER_SIZE]; /* answers that were not asked for yet */
   size_t size;
-  char answer[8192]; /* the last one that was asked for */
+  char answer[ANSWER_SIZE]; /* the last one that was asked for */
 };
 
 struct lab {

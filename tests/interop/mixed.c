@@ -133,6 +133,22 @@ static void test_status_marks_each_kind(void)
   CHECK(granted(java_2, "j2", 20) > 0 && released(java_2, "j2", "marks"));
 }
 
+/* All of a queue is shown, however long it is. These wait as Redisson's do, and nobody is behind them. */
+static void test_status_of_a_long_queue(void)
+{
+  static char expected[ANSWER_SIZE];
+  size_t size = (size_t)snprintf(expected, sizeof expected, "-2 0 0 -");
+  for (int i = 0; i < 200; i++) {
+    char id[64];
+    snprintf(id, sizeof id, "00000000-0000-0000-0000-0000000000ab:%d", 100 + i);
+    CHECK(raw_run(&lab.redis, "RPUSH redisson_lock_queue:{long} %s", id));
+    CHECK(raw_run(&lab.redis, "ZADD redisson_lock_timeout:{long} 9000000000000 %s", id));
+    size += (size_t)snprintf(expected + size, sizeof expected - size, " 0 1 0 %s", id);
+  }
+  check_text(tell(ours, "a long status"), expected);
+  CHECK(raw_run(&lab.redis, "DEL redisson_lock_queue:{long} redisson_lock_timeout:{long}"));
+}
+
 static void test_our_force_release_ends_redissons_hold(void)
 {
   CHECK(field(tell(java, "j broken lock"), 0) > 0);
@@ -634,6 +650,7 @@ const struct check_test check_tests[] = {
     {"redisson_sees_our_hold", test_redisson_sees_our_hold},
     {"we_see_redissons_hold", test_we_see_redissons_hold},
     {"status_marks_each_kind", test_status_marks_each_kind},
+    {"status_of_a_long_queue", test_status_of_a_long_queue},
     {"our_force_release_ends_redissons_hold", test_our_force_release_ends_redissons_hold},
     {"redissons_force_unlock_ends_our_hold", test_redissons_force_unlock_ends_our_hold},
     {"names_with_braces", test_names_with_braces},
