@@ -10,6 +10,10 @@
  *
  * For each rule it prints "ok NAME", or, after a line "# WHAT", "not ok NAME"; at the end a line "#
  * RULES rules, FAILED broken". It takes about 20 s, most of them waiting.
+ *
+ * A rule that is broken by a time, because a call or the test itself took too long, is tried again, four
+ * times in all: a machine that is busy for seconds does that, too, but not each time. Each such try
+ * prints its "# WHAT", also if "ok NAME" follows. A rule that is broken in another way is tried once.
  */
 #ifndef PORT_CONFORMANCE_H
 #define PORT_CONFORMANCE_H
