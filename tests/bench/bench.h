@@ -113,10 +113,12 @@ struct script_cost {
 void scripts_reset(redisContext *peer);
 struct script_cost scripts_cost(redisContext *peer);
 
-/* The rows of one kind of script: its time, and the ratio to a plain script of as many commands. */
+/*
+ * The rows of one kind of script: its time, the ratio to a plain script of as many commands, and how
+ * many these are.
+ */
 struct script_rows {
-  struct series us, ratio;
-  double commands;
+  struct series us, ratio, commands;
 };
 void add_script_cost(struct script_rows *rows, redisContext *peer, struct script_cost cost);
 /* Rows server.NAME.ratio, .us and .commands. */
