@@ -169,7 +169,7 @@ step_trixie() {
 
 [ -e .git ] || { echo "make release-check needs a clone of the repository: it looks at a commit" >&2; exit 1; }
 echo "fairlock $version, commit $(git rev-parse --short HEAD)"
-[ $# -gt 0 ] || set -- clean tag version changes kept soaked seen abi sizes misra mutants dist trixie suites clean
+[ $# -gt 0 ] || set -- clean tag version changes kept soaked seen abi sizes misra mutants dist deb trixie suites clean
 for step; do
   if [ "$quick" = 1 ] && case $step in deb | trixie | suites) ;; *) false ;; esac; then
     echo "skip release: $step"

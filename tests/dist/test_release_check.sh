@@ -219,6 +219,13 @@ good "the packages leave a Debian as they found it" deb
 fresh 1
 bad "they do not" deb 'make deb-installed on bookworm'
 
+# Whoever names no step gets all that there are.
+sed -i 's/^step_[a-z]*() {/&\n  return 0/' tests/dist/release_check.sh
+check && sed -n 's/^step_\([a-z]*\)() {$/ok release: \1/p' tests/dist/release_check.sh | sort >"$folder/steps" &&
+  grep '^ok release: ' "$folder/log" | sort -u | cmp - "$folder/steps"
+verdict "release-check: no step is left out" [ $? -eq 0 ]
+restore
+
 ! QUICK=1 check clean deb trixie suites && grep -q '^skip release: trixie' "$folder/log" &&
   grep -q '^skip release: suites' "$folder/log" && grep -q 'this is no pass: left out: deb trixie suites' "$folder/log"
 verdict "release-check: without the suites it does not pass" [ $? -eq 0 ]
