@@ -7,9 +7,10 @@
  * ends at the end of stdin, without giving anything back. It must not retry, correct or order
  * anything by itself.
  *
- * Arguments: PORT [lease=MS] [keep=MS] [waiter=MS] [run=0|1] [cluster=1]. run=1, the default: a thread of its own keeps
- * leases alive; run=0 leaves that to the calls that block, as a small device would. cluster=1: the
- * port is that of a node of a cluster. The passes then do not work: they have one node in mind.
+ * Arguments: PORT [lease=MS] [keep=MS] [waiter=MS] [run=0|1] [cluster=1]. run=1, the default: a
+ * thread of its own keeps leases alive; run=0 leaves that to the calls that block, as a small
+ * device would. cluster=1: the port is that of a node of a cluster. The passes then do not work:
+ * they have one node in mind.
  */
 #define _GNU_SOURCE
 #include "fairlock.h"

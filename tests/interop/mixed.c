@@ -133,7 +133,7 @@ static void test_status_marks_each_kind(void)
   CHECK(granted(java_2, "j2", 20) > 0 && released(java_2, "j2", "marks"));
 }
 
-/* All of a queue is shown, however long it is. These wait as Redisson's do, and nobody is behind them. */
+/* All of a queue is shown, however long it is. These wait as Redisson's do, but nobody is there. */
 static void test_status_of_a_long_queue(void)
 {
   static char expected[ANSWER_SIZE];
