@@ -726,7 +726,8 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
  * with this fencing token, as fairlock_inspect() has reported it; FAIRLOCK_ANY_TOKEN: whoever holds,
  * or all who share it. The holder finds out at its next renewal or release, and until then believes
  * that it holds; so does a waiter whose grant is on its way. Where that matters, fence with the token.
- *   FAIRLOCK_OK        that hold has ended
+ *   FAIRLOCK_OK        that hold has ended; during a fail-over, perhaps on the old master alone: inspect
+ *                      once more
  *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now: nothing was done. Also if that
  *                      hold was ended, but the connection broke before the answer came
  *   FAIRLOCK_INVALID   token is 0, or larger than 2^53. A hold that was reported with token 0, such

@@ -254,32 +254,32 @@ static const PORT_FLASH uint8_t lock_after[] =
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\220\370E(A\244v='\345s\275_\213ck__\377ann\235\270j\32120)\234':\270" /* local function E(A)\nlocal v='redisson_lock__channel'..j:sub(20)..':'.. */
-    "A\245d=\267\250\265\032n\351\265\201v)\026\037\230'p\250l\313h'\266\254d\232\220" /* A\nlocal d=a('pubsub','numsub',v)[2]>0 and 'publish'\nif not d then\nlocal  */
-    "H=\031p\250\265\032shardn\351\265\201v)\026\nd=H\230H\037\230'sp\250l\313h'" /* H=redis.pcall('pubsub','shardnumsub',v)[2]\nd=H and H>0 and 'spublish' */
-    "\374\330d,v\n\300\342\376t\204l\253\244Q=\376\333ho" /* \nend\nreturn d,v\nend\nlocal i=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
-    "ld\002'\244R=f\241'*'\230m\241\317\245b,B,q={},{},0\nf\231w=\302#i,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,B,q={},{},0\nfor w=1,#i,2 do */
-    "\245p,S,s=i[w],i[w\336]:\337\377\203^(\252\034\346'\244C=S\243p\241Q\230" /* \nlocal p,S,s=i[w],i[w+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
-    "n\266p\241'sha\344'\243s\225(t\275\351b\002(s)<=e \226\207\275\351b\002(s)>=e+2e9)t\215\352" /* n\nif p=='shared' or s and(tonumber(s)<=e or tonumber(s)>=e+2e9)then\nelse */
-    "if\011\241'*'\243f\241p)\223(m\241\317\243m\241C)\223(R\243\254b\024])t\215\nb[#b\336]\004\n" /* if(f=='*' or f==p)and(m=='' or m==C)and(R or not b[1])then\nb[#b+1]=p\n */
-    "b[p]=C\352\nB[s\2430]=(B[s\2430]\2310)\336\nq=\337h.\323x(q,t\275\351b\002(s\003" /* b[p]=C\nelse\nB[s or 0]=(B[s or 0]or 0)+1\nq=math.max(q,tonumber(s)or  */
-    "\337h.hu\350\202\211\277G\241'\007'\232\220C=0\nf\231Q,p \375 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal C=0\nfor Q,p in ipairs(b) */
-    "do\245d,v=E(p\242d\230b[p]t\215\na(d,v\271[p]\202C=1\374\211\326" /* do\nlocal d,v=E(p)\nif d and b[p]then\na(d,v,b[p])\nC=1\nend\nend\nreturn{ */
-    "C\271\024]\223 C\2410\2301\243\014\n\277q\037\355b\024]t\215 \326\312\014" /* C,b[1]and C==0 and 1 or 0,e}\nend\nif q>0 and not b[1]then return{0,0,e} */
-    "\277q\037\230q<\337h.hu\350\232\220p={}\nf\231s,C \375 pairs(B)do\np" /* end\nif q>0 and q<math.huge then\nlocal p={}\nfor s,C in pairs(B)do\np */
-    "[#p\336]=s\362C\374\311t\253\271\024]\2330 0 0 0\032sha\344\201tab\334.c\275cat" /* [#p+1]=s..' '..C\nend\na('hset',g,b[1],'0 0 0 0','shared',table.concat */
-    "(p\233 ')\202\356\253\271\024]\244p=\267ttl\253\242p<0\243e+p>q\236" /* (p,' '))\na('hdel',g,b[1])\nlocal p=a('pttl',g)\nif p<0 or e+p>q then  */
-    "\340\253,q-e\251I(q-e\244d,v=E(h\243\317\242d\236a(d,v\233" /* a('pexpire',g,q-e)end\nI(q-e)\nlocal d,v=E(h or '')\nif d then a(d,v,' */
-    "\255\251\326\302\014\n\300p=i[3]\223 \303ran\350\272,\3129)\226{}\245" /* 0')end\nreturn{1,0,e}\nend\nlocal p=i[3]and a('lrange',j,0,9)or{}\nlocal  */
-    "d\004\0240]\nf\231Q,A \375 ipairs(p)do\nd=d \226(\376\273,A\003\317):f\360\203^\252+" /* d=p[10]\nfor Q,A in ipairs(p)do\nd=d or(a('hget',c,A)or ''):find('^%d+ */
-    " \252+ \252+ S'\202\300p=f\006\266h\225\331\024]\231\254i\024])t\215\n" /*  %d+ %d+ S')\nend\nlocal p=false\nif h and(b[1]or not i[1])then\n */
+    "\220\370E(A\244s='\345s\275_\213ck__\377ann\235\270j\32120)\234':\270" /* local function E(A)\nlocal s='redisson_lock__channel'..j:sub(20)..':'.. */
+    "A\245d=\267\250\265\032n\351\265\201s)\026\037\230'p\250l\313h'\266\254d\232\220" /* A\nlocal d=a('pubsub','numsub',s)[2]>0 and 'publish'\nif not d then\nlocal  */
+    "H=\031p\250\265\032shardn\351\265\201s)\026\nd=H\230H\037\230'sp\250l\313h'" /* H=redis.pcall('pubsub','shardnumsub',s)[2]\nd=H and H>0 and 'spublish' */
+    "\374\330d,s\n\300v=\376t\204l\253\244Q=\376\333ho" /* \nend\nreturn d,s\nend\nlocal v=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
+    "ld\002'\244R=f\241'*'\230m\241\317\245b,B,p={},{},0\nf\231w=\302#v,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,B,p={},{},0\nfor w=1,#v,2 do */
+    "\245i,S,q=v[w],v[w\336]:\337\377\203^(\252\034\346'\244C=S\243i\241Q\230" /* \nlocal i,S,q=v[w],v[w+1]:match('^(%d+) (%d+) ')\nlocal C=S or i==Q and  */
+    "n\266i\241'sha\344'\243q\225(t\275\351b\002(q)<=e \226\207\275\351b\002(q)>=e+2e9)t\215\352" /* n\nif i=='shared' or q and(tonumber(q)<=e or tonumber(q)>=e+2e9)then\nelse */
+    "if\011\241'*'\243f\241i)\223(m\241\317\243m\241C)\223(R\243\254b\024])t\215\nb[#b\336]=i\n" /* if(f=='*' or f==i)and(m=='' or m==C)and(R or not b[1])then\nb[#b+1]=i\n */
+    "b[i]=C\352\nB[q\2430]=(B[q\2430]\2310)\336\np=\337h.\323x(p,t\275\351b\002(q\003" /* b[i]=C\nelse\nB[q or 0]=(B[q or 0]or 0)+1\np=math.max(p,tonumber(q)or  */
+    "\337h.hu\350\202\211\277G\241'\007'\232\220C=0\nf\231Q,i \375 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal C=0\nfor Q,i in ipairs(b) */
+    "do\245d,s=E(i\242d\230b[i]t\215\na(d,s\271[i]\202C=1\374\211\326" /* do\nlocal d,s=E(i)\nif d and b[i]then\na(d,s,b[i])\nC=1\nend\nend\nreturn{ */
+    "C\271\024]\223 C\2410\2301\243\014\n\277p\037\355b\024]t\215 \326\312\014" /* C,b[1]and C==0 and 1 or 0,e}\nend\nif p>0 and not b[1]then return{0,0,e} */
+    "\277p\037\230p<\337h.hu\350\232\220\342{}\nf\231q,C \375 pairs(B)do\ni" /* end\nif p>0 and p<math.huge then\nlocal i={}\nfor q,C in pairs(B)do\ni */
+    "[#i\336]=q\362C\374\311t\253\271\024]\2330 0 0 0\032sha\344\201tab\334.c\275cat" /* [#i+1]=q..' '..C\nend\na('hset',g,b[1],'0 0 0 0','shared',table.concat */
+    "(i\233 ')\202\356\253\271\024]\244\342\267ttl\253\242i<0\243e+i>p\236" /* (i,' '))\na('hdel',g,b[1])\nlocal i=a('pttl',g)\nif i<0 or e+i>p then  */
+    "\340\253,p-e\251I(p-e\244d,s=E(h\243\317\242d\236a(d,s\233" /* a('pexpire',g,p-e)end\nI(p-e)\nlocal d,s=E(h or '')\nif d then a(d,s,' */
+    "\255\251\326\302\014\n\300\342\303ran\350\272,\3129\244d=i\0240]\n" /* 0')end\nreturn{1,0,e}\nend\nlocal i=a('lrange',j,0,9)\nlocal d=i[10]\n */
+    "f\231Q,A \375 ipairs(i)do\nd=d \226(\376\273,A\003\317):f\360\203^\252+ \252+ \252+ " /* for Q,A in ipairs(i)do\nd=d or(a('hget',c,A)or ''):find('^%d+ %d+ %d+  */
+    "S'\202\300\342f\006\266h\225\331\024]\231\254v\024])t\215\n" /* S')\nend\nlocal i=false\nif h and(b[1]or not v[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\214b\024]t\215 \340\253\341'\251f\231w=\302#i,2 do\266i[w]\264b\024]t\215 " /* if b[1]then a('pexpire',g,'1')end\nfor w=1,#i,2 do\nif i[w]~=b[1]then  */
-    "\356\253,i[w]\251\211p=N(nil\271\024])\241'giv\200'\n\277b\024]\223 \254" /* a('hdel',g,i[w])end\nend\np=N(nil,b[1])=='given'\nend\nif b[1]and not  */
-    "p\236\206\276\253\251\214i[3]\223 \254d\236\356\240\233limit'\251\326" /* p then a('del',g)end\nif i[3]and not d then a('hdel',c,'limit')end\nreturn{ */
-    "b\024]\223 1\243\312\014\n" /* b[1]and 1 or 0,0,e}\n */
+    "\214b\024]t\215 \340\253\341'\251f\231w=\302#v,2 do\266v[w]\264b\024]t\215 " /* if b[1]then a('pexpire',g,'1')end\nfor w=1,#v,2 do\nif v[w]~=b[1]then  */
+    "\356\253,v[w]\251\211\342N(nil\271\024])\241'giv\200'\n\277b\024]\223 \254" /* a('hdel',g,v[w])end\nend\ni=N(nil,b[1])=='given'\nend\nif b[1]and not  */
+    "i\236\206\276\253\251\214\254d\236\356\240\233limit'\251\326b\024" /* i then a('del',g)end\nif not d then a('hdel',c,'limit')end\nreturn{b[1 */
+    "]\223 1\243\312\014\n" /* ]and 1 or 0,0,e}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
@@ -319,45 +319,45 @@ static const PORT_FLASH uint8_t share[] =
     "\351b\002(k\0030\n\330i>e\230i<e+2e9\230i\374E=R(E\0030\245k,p" /* umber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\nE=R(E)or 0\nlocal k,p */
     "=(\376\333limit'\003\317):\337\377\203^(\252\252\373\373\373\373\373\373\373?) (\252\315" /* =(a('hget',c,'limit')or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+) */
     "%f[ %z]'\244W=k\230k\264ARGV\026\223 R(p)\223{2,t\275\351b\002(k),\327\245" /* %f[ %z]')\nlocal W=k and k~=ARGV[2]and R(p)and{2,tonumber(k),e}\nlocal  */
-    "T=W\230W\026\226\207\275\351b\002(ARGV\026\244\370ac(i\242k\241ARGV\026t" /* T=W and W[2]or tonumber(ARGV[2])\nlocal function ac(i)\nif k==ARGV[2]t */
-    "\215 \342\337h.\323x(R(p\003i,i\251\013limit\201ARGV\026\362i\202\300" /* hen i=math.max(R(p)or i,i)end\na('hset',c,'limit',ARGV[2]..' '..i)\nend\nlocal  */
-    "B,q={},0\245v={}\245w={}\245aa\245U\245ag\245a" /* B,q={},0\nlocal v={}\nlocal w={}\nlocal aa\nlocal U\nlocal ag\nlocal a */
-    "h=n\03310)\264r\03310\202f\231i,S \375(Z\243\317):g\337\377\203(\252\034\315'" /* h=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Z or ''):gmatch('(%d+) (%d+)' */
-    ")do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\374\300\370" /* )do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal function  */
-    "ai(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k\362i\362" /* ai(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k..' '..i..' '.. */
-    "p\362O\n\300\370\204(\242B[E]t\215\nB[E]=B[E]-1\nq=q-1\374" /* p..' '..O\nend\nlocal function al()\nif B[E]then\nB[E]=B[E]-1\nq=q-1\nend\n */
-    "\300\370X(k\244am,F=\337h.f\224xp(k\244C=\337h.\323x(2" /* end\nlocal function X(k)\nlocal am,F=math.frexp(k)\nlocal C=math.max(2 */
-    "^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370ad(P\332,p,O" /* ^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function ad(P,k,p,O */
-    ",C,J\244F\001\275\351b\002(n\0030\nn=F>\001\275\351b\002(r)\223 F<2^53\225\203%.0f')" /* ,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and('%.0f') */
-    ":f\226\337(F\336\003r\266P\241f\236aa=n \211ai(P,n,X(k),p,O\202w[#w\336]={P," /* :format(F+1)or r\nif P==f then aa=n end\nai(P,n,X(k),p,O)\nw[#w+1]={P, */
-    "C,J,n\362e\362k}\n\300\370aj(F\244p,ae=0\274\006\n" /* C,J,n..' '..e..' '..k}\nend\nlocal function aj(F)\nlocal p,ae=0,false\n */
-    "whi\334#w<Y do\245k=h\266p\037\236k=\021,p\251\214F\225(\254" /* while#w<Y do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif F and(not  */
-    "k\243k\241F)t\215\266ae\243T\037\230q>=T\236\330\211ad(F\305\341\201d\234y" /* k or k==F)then\nif ae or T>0 and q>=T then return end\nad(F,d,'1',d..y */
-    "\202F=nil\np\004\336\352\214\254k\232\261\352\245J='\345s\275_\213" /* )\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redisson_lo */
-    "ck__\377ann\235\270j\32120)\234':\270k\245C=\267\250\265\032n\351\265\201J)\026\037\230" /* ck__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2]>0 and  */
-    "'p\250l\313h'\266\254C\232\220F=\031p\250\265\032shardn\351\265\201J" /* 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnumsub',J */
-    ")\026\nC=F\230F\037\230'sp\250l\313h'\n\300ak=k\241K\225\207[4]\231\376" /* )[2]\nC=F and F>0 and 'spublish'\nend\nlocal ak=k==K and t[4]or a('hge */
-    "\273\332\244an,ao,F=(ak\243\317):\337\377\203^(\252\034\347\024-9]\252\252\252\252\373" /* t',c,k)\nlocal an,ao,F=(ak or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
-    "\373\373\373?)%f[ %z]'\244Y\001\275\351b\002((ak\243\317):\337\377\203^\252+ \252+ \252+ " /* ?%d?%d?%d?)%f[ %z]')\nlocal Y=tonumber((ak or ''):match('^%d+ %d+ %d+  */
-    "S(\252\315%f[ %z]')\242F\230an*\022+ao/\022+F<=\010\214T\037\230q>=T\236" /* S(%d+)%f[ %z]'))\nif F and an*1000+ao/1000+F<=e then\nif T>0 and q>=T then  */
-    "\330\211x(k\202\262\214C\225(ae\243\254Y\243Y\037\230q>=Y)t\215\266\254" /* return end\nx(k)\nelseif C and(ae or not Y or Y>0 and q>=Y)then\nif not  */
-    "Y\236ag\004 \277\254F\236U={k,C,J}\211\261\352\214C\232\214" /* Y then ag=p end\nif not F then U={k,C,J}end\nreturn\nelseif C then\nif  */
-    "R((\376t\253\332\003\317):\337\377\203^\252+ (\252\346'))t\215\nx(k\202\262\nad(k,F\233" /* R((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse\nad(k,F,' */
-    "0\0320\201C,J\202p\004\336\374\262\214F\232p\004\336\352\214q\2410\232\261" /* 0','0',C,J)\np=p+1\nend\nelseif F then\np=p+1\nelseif q==0 then\nreturn */
-    "\352\245F,ak=\322sco\224\301\332\003'0\032s\023pe\314:\270k\245an,Y=(\376" /* \nelse\nlocal F,ak=a('zscore',l,k)or '0','suspect:'..k\nlocal an,Y=(a('hge */
-    "\273,ak\003\317):\337\377\203(%S\034\315'\242an\264F \226\207\275\351b\002(Y)>\010\311" /* t',c,ak)or ''):match('(%S+) (%d+)')\nif an~=F or tonumber(Y)>e then\na('hse */
-    "\273,ak,F\362e\202\3630\202Y=e\n\277Y+M<=e \226\207\275\351b\002(F)<=\010" /* t',c,ak,F..' '..e)\nu(0)\nY=e\nend\nif Y+M<=e or tonumber(F)<=e then\n */
-    "x(k\202\262\nae\001rue\np\004\336\374\211\211\211\300\370ak" /* x(k)\nelse\nae=true\np=p+1\nend\nend\nend\nend\nend\nlocal function ak */
-    "(Y\244D,F=\376t\204l\253),{}\nf\231\342\302#D,2 do\245B=D[i\336]:\337\377" /* (Y)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B=D[i+1]:match */
-    "\203^\252+ (\252\346'\244ae=B\230D[i]\264'sha\344'\355R(B\242D[i]\264" /* ('^%d+ (%d+) ')\nlocal ae=B and D[i]~='shared' and not R(B)\nif D[i]~= */
-    "\212\223(Y\243ae)t\215 F[#F\336]=D[i]\211\211f\231\342\302#F,\022 do\n\356\253" /* f and(Y or ae)then F[#F+1]=D[i]end\nend\nfor i=1,#F,1000 do\na('hdel',g */
-    ",\343pack(F,i,\337h.m\375(i+999,#F))\202\211\300\370R(F\244" /* ,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function R(F)\nlocal  */
-    "Y,ae={},0\nf\231i,S \375 pairs(B)do\266S\037\232Y[#Y\336]=i\362S\nae=\337" /* Y,ae={},0\nfor i,S in pairs(B)do\nif S>0 then\nY[#Y+1]=i..' '..S\nae=mat */
-    "h.\323x(ae,i\202\211\300D=ae-e\245an=#w\037\230o\264\007\230\237l" /* h.max(ae,i)\nend\nend\nlocal D=ae-e\nlocal an=#w>0 and o~=-2 and a('hl */
-    "\200\253)>2*q\3366\nif#w\037\232\013t\016\201n\233hold\002\201w[#w]\024]\233\224" /* en',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1],'re */
-    "\354d\201s\233\354\201n\242ah\243D>9999999\236\363D\251f\231i,ae \375 ipa" /* leased',s,'lease',n)\nif ah or D>9999999 then u(D)end\nfor i,ae in ipa */
-    "irs(ah\230\376t\204l\240)\226{})do\266i%2\2411\230ae:f\360(h\230'^s\023pe\314" /* irs(ah and a('hgetall',c)or{})do\nif i%2==1 and ae:find(h and '^suspect */
-    ":'\243':')t\215 \356\240,ae\251\211\262\214F\230n\264\316\232\013" /* :' or ':')then a('hdel',c,ae)end\nend\nelseif F and n~='0' then\na('hset',c,' */
+    "T=d\241\316\230W\230W\026\226\207\275\351b\002(ARGV\026\244\370ac(i\242" /* T=d=='0' and W and W[2]or tonumber(ARGV[2])\nlocal function ac(i)\nif  */
+    "k\241ARGV\026t\215 \342\337h.\323x(R(p\003i,i\251\013limit\201ARGV\026\362" /* k==ARGV[2]then i=math.max(R(p)or i,i)end\na('hset',c,'limit',ARGV[2]..' '.. */
+    "i\202\300B,q={},0\245v={}\245w={}\245aa\245U\245" /* i)\nend\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal aa\nlocal U\nlocal  */
+    "ag\245ah=n\03310)\264r\03310\202f\231i,S \375(Z\243\317):g\337\377\203(" /* ag\nlocal ah=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Z or ''):gmatch('( */
+    "\252\034\315')do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\374\300" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal  */
+    "\370ai(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k" /* function ai(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k */
+    "\362i\362p\362O\n\300\370\204(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function al()\nif B[E]then\nB[E]= */
+    "B[E]-1\nq=q-1\374\300\370X(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function X(k)\nlocal am,F=math.frexp(k)\nlocal  */
+    "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
+    "ad(P\332,p,O,C,J\244F\001\275\351b\002(n\0030\nn=F>\001\275\351b\002(r)\223 F<2^53\225" /* ad(P,k,p,O,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and */
+    "\203%.0f'):f\226\337(F\336\003r\266P\241f\236aa=n \211ai(P,n,X(k),p,O\202w[#" /* ('%.0f'):format(F+1)or r\nif P==f then aa=n end\nai(P,n,X(k),p,O)\nw[# */
+    "w\336]={P,C,J,n\362e\362k}\n\300\370aj(F\244p,ae=" /* w+1]={P,C,J,n..' '..e..' '..k}\nend\nlocal function aj(F)\nlocal p,ae= */
+    "0\274\006\nwhi\334#w<Y do\245k=h\266p\037\236k=\021,p\251\214" /* 0,false\nwhile#w<Y do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
+    "F\225(\254k\243k\241F)t\215\266ae\243T\037\230q>=T\236\330\211ad(F\305" /* F and(not k or k==F)then\nif ae or T>0 and q>=T then return end\nad(F,d */
+    "\341\201d\234y\202F=nil\np\004\336\352\214\254k\232\261\352\245J='\345" /* ,'1',d..y)\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redis */
+    "s\275_\213ck__\377ann\235\270j\32120)\234':\270k\245C=\267\250\265\032n\351\265\201J)\026" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2] */
+    "\037\230'p\250l\313h'\266\254C\232\220F=\031p\250\265\032shardn\351" /* >0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnum */
+    "\265\201J)\026\nC=F\230F\037\230'sp\250l\313h'\n\300ak=k\241K\225\207[4]\231" /* sub',J)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ak=k==K and t[4]or  */
+    "\376\273\332\244an,ao,F=(ak\243\317):\337\377\203^(\252\034\347\024-9]\252\252" /* a('hget',c,k)\nlocal an,ao,F=(ak or ''):match('^(%d+) (%d+) ([1-9]%d%d */
+    "\252\252\373\373\373\373?)%f[ %z]'\244Y\001\275\351b\002((ak\243\317):\337\377\203^\252+ \252" /* %d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Y=tonumber((ak or ''):match('^%d+ %d */
+    "+ \252+ S(\252\315%f[ %z]')\242F\230an*\022+ao/\022+F<=\010\214T\037\230" /* + %d+ S(%d+)%f[ %z]'))\nif F and an*1000+ao/1000+F<=e then\nif T>0 and  */
+    "q>=T\236\330\211x(k\202\262\214C\225(ae\243\254Y\243Y\037\230q>=Y)t" /* q>=T then return end\nx(k)\nelseif C and(ae or not Y or Y>0 and q>=Y)t */
+    "\215\266\254Y\236ag\004 \277\254F\236U={k,C,J}\211\261\352\214" /* hen\nif not Y then ag=p end\nif not F then U={k,C,J}end\nreturn\nelseif  */
+    "C\232\214R((\376t\253\332\003\317):\337\377\203^\252+ (\252\346'))t\215\nx(k\202\262" /* C then\nif R((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse */
+    "\nad(k,F\2330\0320\201C,J\202p\004\336\374\262\214F\232p\004\336\352\214q\2410\232" /* \nad(k,F,'0','0',C,J)\np=p+1\nend\nelseif F then\np=p+1\nelseif q==0 then\n */
+    "\261\352\245F,ak=\322sco\224\301\332\003'0\032s\023pe\314:\270k\245an" /* return\nelse\nlocal F,ak=a('zscore',l,k)or '0','suspect:'..k\nlocal an */
+    ",Y=(\376\273,ak\003\317):\337\377\203(%S\034\315'\242an\264F \226\207\275\351b\002(Y)" /* ,Y=(a('hget',c,ak)or ''):match('(%S+) (%d+)')\nif an~=F or tonumber(Y) */
+    ">\010\311\273,ak,F\362e\202\3630\202Y=e\n\277Y+M<=e \226\207\275\351b" /* >e then\na('hset',c,ak,F..' '..e)\nu(0)\nY=e\nend\nif Y+M<=e or tonumb */
+    "\002(F)<=\010x(k\202\262\nae\001rue\np\004\336\374\211\211\211\300" /* er(F)<=e then\nx(k)\nelse\nae=true\np=p+1\nend\nend\nend\nend\nend\nlocal  */
+    "\370ak(Y\244D,F=\376t\204l\253),{}\nf\231\342\302#D,2 do\245B=" /* function ak(Y)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B= */
+    "D[i\336]:\337\377\203^\252+ (\252\346'\244ae=B\230D[i]\264'sha\344'\355R(B" /* D[i+1]:match('^%d+ (%d+) ')\nlocal ae=B and D[i]~='shared' and not R(B */
+    "\242D[i]\264\212\223(Y\243ae)t\215 F[#F\336]=D[i]\211\211f\231\342\302#F,\022 d" /* )\nif D[i]~=f and(Y or ae)then F[#F+1]=D[i]end\nend\nfor i=1,#F,1000 d */
+    "o\n\356\253,\343pack(F,i,\337h.m\375(i+999,#F))\202\211\300\370" /* o\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function  */
+    "R(F\244Y,ae={},0\nf\231i,S \375 pairs(B)do\266S\037\232Y[#Y\336]=i\362" /* R(F)\nlocal Y,ae={},0\nfor i,S in pairs(B)do\nif S>0 then\nY[#Y+1]=i..' '.. */
+    "S\nae=\337h.\323x(ae,i\202\211\300D=ae-e\245an=#w\037\230o\264\007\230" /* S\nae=math.max(ae,i)\nend\nend\nlocal D=ae-e\nlocal an=#w>0 and o~=-2 and  */
+    "\237l\200\253)>2*q\3366\nif#w\037\232\013t\016\201n\233hold\002\201w[#w]\024" /* a('hlen',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1 */
+    "]\233\224\354d\201s\233\354\201n\242ah\243D>9999999\236\363D\251f\231i,ae \375" /* ],'released',s,'lease',n)\nif ah or D>9999999 then u(D)end\nfor i,ae in */
+    " ipairs(ah\230\376t\204l\240)\226{})do\266i%2\2411\230ae:f\360(h\230'^s\023" /*  ipairs(ah and a('hgetall',c)or{})do\nif i%2==1 and ae:find(h and '^sus */
+    "pe\314:'\243':')t\215 \356\240,ae\251\211\262\214F\230n\264\316\232\013" /* pect:' or ':')then a('hdel',c,ae)end\nend\nelseif F and n~='0' then\na('hset',c,' */
     "\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\001ab\334.c\275cat(Y\233 '\242o" /* released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=table.concat(Y,' ')\nif o */
     "\264\007\230D>o\236\340\253,D\251\311t\253,\343pack(v)\242F\236" /* ~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(v))\nif F then  */
     "\356\253,F\251\214o\241\007\230\031p\310\253,D)\2641\232\206" /* a('hdel',g,F)end\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na(' */
@@ -424,13 +424,13 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4332, "231e95db0b6286101566c56a37dc96f541479945"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4119, "49b5c3ff17e85d8379841046927730f7a972d3b5"};
+    {common, break_before, hand_over, break_after}, 4099, "cb8d812e607dc68dc1bc4fc801ccb623840662cc"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8553, "00a03e0a4ed2bd4a3310fdcdbc6a5c28cfc739ad"};
+    {common, hand_over, share, shared}, 8564, "d1b21543c90b15edd27e1c932b1817cd40dec4e3"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6815, "89ed03e29675e94b53a075977bcb9fc2ea387a10"};
+    {common, hand_over, share, downgrade}, 6826, "48c84ec6c3177b1fd8a1444a5f04a93550faf83b"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

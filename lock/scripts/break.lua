@@ -64,7 +64,7 @@ if latest > 0 and latest < math.huge then -- the others go on
   if how then call(how, channel, '0') end
   return {1, 0, now}
 end
-local waiting = hold[3] and call('lrange', queue, 0, 9) or {}
+local waiting = call('lrange', queue, 0, 9)
 local joins = waiting[10] -- one of them may be to share; of nine it is known
 for _, waiter in ipairs(waiting) do
   joins = joins or (call('hget', meta, waiter) or ''):find('^%d+ %d+ %d+ S')
@@ -80,5 +80,5 @@ if head and (named[1] or not hold[1]) then
 end
 -- Not `released`: the holder's own release is to find that the hold is lost.
 if named[1] and not given then call('del', lock) end
-if hold[3] and not joins then call('hdel', meta, 'limit') end -- nobody shares any more, nor waited to
+if not joins then call('hdel', meta, 'limit') end -- nobody shares any more, nor waited to
 return {named[1] and 1 or 0, 0, now}

@@ -46,7 +46,7 @@ till = coming(till) or 0
 -- may only leave.
 local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+)%f[ %z]')
 local refused = named and named ~= ARGV[2] and coming(expiry) and {2, tonumber(named), now}
-local limit = refused and refused[2] or tonumber(ARGV[2])
+local limit = lease == '0' and refused and refused[2] or tonumber(ARGV[2])
 local function name_limit(at)
   if named == ARGV[2] then at = math.max(coming(expiry) or at, at) end
   call('hset', meta, 'limit', ARGV[2] .. ' ' .. at)

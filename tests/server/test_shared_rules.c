@@ -385,6 +385,20 @@ static void test_limit_of_who_leaves(void)
   end_rules();
 }
 
+/* So does that of a claim which a script that knows no shares has handed over, if that is ended by force. */
+static void test_limit_of_a_broken_claim(void)
+{
+  begin_rules();
+  CHECK_EQUAL(ask_alone("x:1", "0 30000+"), 1);
+  int64_t only = value;
+  wait_as("a:1", 2);
+  CHECK_EQUAL(release_alone("x:1", only), 1);
+  CHECK(holds("a:1") && !field_of("a:1").shared);
+  CHECK_EQUAL(break_hold("*", 0), 1);
+  (void)enter("b:1", 3, "30000+");
+  end_rules();
+}
+
 /* Leases */
 
 /* Rounded up, to few ends, and by a sixteenth at most. */
@@ -702,6 +716,28 @@ static void test_dead_and_another_limit(void)
   end_rules();
 }
 
+/* Who confirms has named its own limit, which a client of another kind may have replaced meanwhile. */
+static void test_dead_and_a_replaced_limit(void)
+{
+  begin_rules();
+  char note[64];
+  (void)enter("x:1", 3, "30000+");
+  (void)enter("w:1", 3, "30000+");
+  int64_t last = enter("v:1", 3, "30000+");
+  wait_as("b:1", 3);
+  CHECK_EQUAL(ask_with("v:1", 3, "0 0", last), 1);
+  int64_t claim = field_of("b:1").token;
+  wait_as("a:1", 3);
+  wait_as("c:1", 3);
+  set_note("a:1", "1 0 5000 S3");
+  CHECK_EQUAL(break_hold("w:1", 0), 1);
+  (void)snprintf(note, sizeof note, "2 %" PRId64, server_now + 20000);
+  set_note("limit", note);
+  CHECK_EQUAL(ask_with("b:1", 3, "-1 30000+", claim), 1);
+  CHECK(!waits("a:1") && holds("c:1"));
+  end_rules();
+}
+
 /* Who holds has no place: a script that was stopped may have left it. */
 static void test_place_of_who_holds(void)
 {
@@ -860,6 +896,7 @@ const struct check_test check_tests[] = {
     {"shared rules: a limit outlasts claims", test_limit_outlasts_claims},
     {"shared rules: the limit of a claim", test_limit_of_a_claim},
     {"shared rules: the limit of who leaves", test_limit_of_who_leaves},
+    {"shared rules: the limit of a broken claim", test_limit_of_a_broken_claim},
     {"shared rules: the limit of who is not broken", test_limit_of_who_is_not_broken},
     {"shared rules: ends of leases", test_ends},
     {"shared rules: the TTL", test_ttl},
@@ -879,6 +916,7 @@ const struct check_test check_tests[] = {
     {"shared rules: one that is dead", test_dead},
     {"shared rules: one that is dead, at the limit", test_dead_at_the_limit},
     {"shared rules: one that is dead, and another limit", test_dead_and_another_limit},
+    {"shared rules: one that is dead, and a limit replaced", test_dead_and_a_replaced_limit},
     {"shared rules: one of Redisson's that does not listen", test_suspect},
     {"shared rules: notes that no longer count", test_stale_notes},
     {"shared rules: one of Redisson's that is first in line", test_score_of_the_first},
