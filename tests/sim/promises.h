@@ -114,11 +114,13 @@ struct stray {
   int64_t until; /* it may be believed in until then; INT64_MAX: for as long as it is renewed */
 };
 
-/* A hold that the master has from the one before it, which was told to end it by force. */
+/*
+ * A hold that the master has from the one before it, which was told to end it by force. Once
+ * failover_stream() is another, that one is a replica, and has the hold again.
+ */
 struct broken {
   uint64_t token;
-  uint32_t
-      stream; /* failover_stream() then: later, the old master is a replica, and has it again */
+  uint32_t stream;
 };
 
 struct belief {
