@@ -33,6 +33,11 @@
  * the one that was released last, with its token and for no longer than it was believed in, while
  * the witness has seen the server say that nobody waits, and no push since.
  *
+ * In a part of the inputs handles share their lock, and in a part of those, two or all have the same
+ * name, so that the one which holds alone can downgrade to one which shares. From then on the first
+ * does not hold, whatever comes. The second begins a hold only with a larger token than both have
+ * had. Its requests name the hold, which is not released as long as it waits; and both end.
+ *
  * Reading and writing beyond the buffers, which are exactly as large as was said, is the
  * sanitizers' affair.
  */
@@ -68,6 +73,8 @@ struct caller {
   int result;        /* after the last step */
   uint64_t token;    /* of the hold after the last step; 0: none */
   uint64_t kept;     /* the token of the hold that was put off last; 0: none */
+  uint64_t most;     /* the largest one so far, which the next has to exceed; 0: any may come */
+  uint64_t given;    /* the token of the hold that is being downgraded; 0: none is */
   uint32_t until;    /* how long it may be believed in */
   uint16_t holds;
   unsigned losses, wins; /* of holds */
@@ -93,7 +100,8 @@ static bool follows, goes_anywhere, was_redirected;
 static struct fairlock_keeping keep;
 static bool keeps;
 static struct fairlock_sharing sharing;
-static bool shares; /* all handles but the first do */
+static bool shares;     /* all handles but the first do */
+static bool downgrades; /* the second has the name of the first, and perhaps the third has, too */
 
 /* Credentials that change. What was given last is freed at the next call. */
 static struct fairlock_credentials credentials;
@@ -225,6 +233,7 @@ static void began(struct caller *caller, uint32_t limit)
 {
   caller->under_way = true;
   caller->acquires = false;
+  caller->given = 0;
   caller->began = now;
   caller->answered = now;
   caller->endless = limit == FAIRLOCK_FOREVER;
@@ -243,6 +252,7 @@ static int acquire(struct caller *caller, struct fairlock *handle, uint32_t wait
   began(caller, wait == FAIRLOCK_FOREVER ? FAIRLOCK_FOREVER : most);
   caller->acquires = true;
   caller->lease = lease != FAIRLOCK_RENEW ? lease : LEASE_MS;
+  witness_inherits(&witness, (unsigned)index_of(handle), 0, 0, 0);
   return status;
 }
 
@@ -289,8 +299,9 @@ static int take_out(struct caller *caller, struct fairlock *handle)
 /* One of those that share names a limit, and the next one none. */
 static int add(unsigned which)
 {
-  const struct witness_lock *lock = &witness_locks[which];
+  const struct witness_lock *lock = &witness_locks[witness.names[which]];
   bool sharer = shares && which > 0;
+  memset(&witness.heirs[which], 0, sizeof witness.heirs[which]);
   witness.limits[which] = sharer ? (int)(which - 1) * 7 : -1;
   if (!sharer) return fairlock_engine_add(&engine, &slots[which].handle, lock->name, lock->size);
   return fairlock_engine_add_shared(&engine, &slots[which], lock->name, lock->size,
@@ -347,6 +358,58 @@ static void operate(unsigned what, unsigned which)
   if (before == FAIRLOCK_PENDING)
     CHECK(status == FAIRLOCK_IN_PROGRESS || status == FAIRLOCK_INVALID ||
           (removed && status == FAIRLOCK_PENDING));
+}
+
+/* What a downgrade has to return. */
+static int downgrades_to(const struct fairlock *from, const struct fairlock *heir)
+{
+  unsigned name = witness.names[index_of(from)];
+  if (from->keep & SHARES || witness.names[index_of(heir)] != name) return FAIRLOCK_INVALID;
+  if (from->result == FAIRLOCK_PENDING || heir->result == FAIRLOCK_PENDING)
+    return FAIRLOCK_IN_PROGRESS;
+  if (holding(heir) || heir->phase == LOST) return FAIRLOCK_IN_PROGRESS;
+  if (from->phase == LOST) return FAIRLOCK_LOST;
+  if (!holding(from)) return FAIRLOCK_NOT_HELD;
+  return from->holds > 1 ? FAIRLOCK_INVALID : FAIRLOCK_PENDING;
+}
+
+/* The larger of two tokens; 0: it is so large that nobody counts on from it. */
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+  if (a < b) a = b;
+  return a < LARGEST ? a : 0;
+}
+
+/* Both are under way now: one as in a release, the other as in an acquire without a limit. */
+static void began_downgrade(struct caller *from, struct caller *heir, uint64_t token,
+                            uint32_t lease)
+{
+  from->touched = heir->touched = true;
+  began(from, 2 * LEASE_MS);
+  began(heir, FAIRLOCK_FOREVER);
+  heir->acquires = true;
+  heir->lease = lease != FAIRLOCK_RENEW ? lease : LEASE_MS;
+  from->given = token;
+  heir->most = larger(heir->most, token);
+  from->kept = heir->kept = 0;
+}
+
+/* From one handle to another one, of those that share, if both are there. */
+static void downgrade(unsigned choices)
+{
+  unsigned which = choices % HANDLES, to = 1 + choices / 4 % (HANDLES - 1);
+  struct fairlock *from = &slots[which].handle;
+  uint32_t lease = choices & 16 ? LEASE : FAIRLOCK_RENEW;
+  if (!callers[which].there || !callers[to].there) return;
+  int expected = downgrades_to(from, &slots[to].handle);
+  uint64_t token = from->token, last = slots[to].handle.token;
+  if (expected == FAIRLOCK_LOST) callers[which].touched = true;
+  int status = fairlock_engine_downgrade(from, &slots[to], lease, now);
+  CHECK(status == expected);
+  if (status != FAIRLOCK_PENDING) return;
+  CHECK(fairlock_engine_remaining_ms(from, now) == 0);
+  began_downgrade(&callers[which], &callers[to], token, lease);
+  witness_inherits(&witness, to, from->number, token, last);
 }
 
 /* The connection */
@@ -471,7 +534,10 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   uint32_t until = 0;
   if (held == 0) {
     if (caller->token != 0 && holding(handle)) caller->until = now;
-    if (handle->keep & KEPT) caller->kept = handle->token;
+    if (handle->keep & KEPT && ending(handle)) {
+      CHECK(caller->given == 0); /* that hold is the heir's, or nobody's */
+      caller->kept = handle->token;
+    }
     if (!holding(handle)) caller->token = 0;
     return;
   }
@@ -481,7 +547,7 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
     /* one that was kept: the belief in it has not ended */
     bool back = keeps && handle->token == caller->kept && (int32_t)(caller->until - now) > 0;
     if (!allowed && back) {
-      CHECK(witness.armed[index_of(handle)]);
+      CHECK(witness.armed[witness.names[index_of(handle)]]);
       allowed = true;
       until = caller->until;
     }
@@ -489,7 +555,9 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
     CHECK(allowed);
     /* and only one that was asked for */
     CHECK(caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK);
-    CHECK(handle->holds == 1 && held <= caller->lease);
+    CHECK(caller->acquires && handle->holds == 1 && held <= caller->lease);
+    CHECK(handle->token > caller->most || handle->token == caller->kept);
+    caller->most = larger(handle->token, 0);
     caller->wins++;
     caller->until = until;
     caller->token = handle->token;
@@ -504,6 +572,28 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   CHECK(witness_allows(&witness, handle->number, 0, &until));
   CHECK((int32_t)held <= (int32_t)(until - now));
   caller->until = until;
+}
+
+/*
+ * If the server says that the hold is gone, the handle that was to get it does not go on waiting, and
+ * the one that had it is told that it was lost; but not while a request is unanswered that may have
+ * ended it. A message that begins a hold ends the downgrade as an answer does.
+ */
+static void check_downgrade(const struct fairlock *handle, unsigned which)
+{
+  const struct witness_heir *heir = &witness.heirs[which];
+  bool gone = (witness.refused & (uint64_t)1 << handle->number % 64) != 0 && !engine.broken;
+  CHECK(!gone || !waiting(handle));
+  bool granted = holding(handle) || handle->phase == LOST;
+  for (int i = 0; i < HANDLES && heir->from != 0; i++) {
+    const struct fairlock *from = &slots[i].handle;
+    const struct caller *caller = &callers[i];
+    if (!caller->there || from->number != heir->from || caller->given != heir->token) continue;
+    if (caller->result != FAIRLOCK_PENDING) continue;
+    CHECK(!holding(from));
+    CHECK(granted || !gone || from->result == FAIRLOCK_LOST);
+    CHECK(granted || !heir->doubted || from->result != FAIRLOCK_LOST);
+  }
 }
 
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
@@ -582,6 +672,8 @@ static void check(void)
 {
   static const struct fairlock nobody;
   check_lists();
+  for (unsigned i = 0; i < HANDLES; i++)
+    if (callers[i].there) check_downgrade(&slots[i].handle, i);
   for (int i = 0; i < HANDLES; i++) {
     if (!callers[i].there) {
       CHECK(memcmp(&slots[i].handle, &nobody, sizeof nobody) == 0);
@@ -644,6 +736,10 @@ static void step(void)
     }
     /* fallthrough */
   default:
+    if (downgrades && what & 16) {
+      downgrade(next());
+      break;
+    }
     operate(what / 32 % 8, next() % HANDLES);
     break;
   }
@@ -746,10 +842,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   keep.keep_ms = 1 + spare * 70;
   if (keeps) CHECK(fairlock_engine_keep(&engine, &keep) == FAIRLOCK_OK);
   witness.keeps = keeps;
-  shares = room == 253 || room == 254;
+  downgrades = room == 251 || room == 252;
+  shares = downgrades || room == 253 || room == 254;
+  if (downgrades) witness.names[1] = witness.names[0];
+  if (room == 252) witness.names[2] = witness.names[0];
   if (shares) fairlock_engine_share(&engine, &sharing);
   while (hostile.left > 0) {
     witness_step(&witness);
+    for (int i = 0; i < HANDLES; i++)
+      witness.heirs[i].waits = callers[i].there && waiting(&slots[i].handle);
     step();
     look_for_bytes();
     fairlock_engine_tick(&engine, now);

@@ -254,6 +254,10 @@ static size_t put_honest(struct hostile *hostile, uint8_t *to)
   if (request->script == 'i')
     return put_text(to, "*6\r\n:4294967296\r\n:9\r\n$2\r\n42\r\n:1\r\n:1\r\n$3\r\na:1\r\n");
   if (request->script == 'b') return put_answer(to, choice % 2, choice / 2 % 2, hostile->now);
+  if (request->from != 0) {
+    static const int64_t states[] = {1, -1, 1, 2};
+    return put_answer(to, states[choice % 4], token + choice / 16, hostile->now);
+  }
   if (request->script == 'r') return put_answer(to, choice % 4 != 1, 0, hostile->now);
   if (request->mode < 0) return put_answer(to, choice % 4 != 1 ? 1 : -1, token, hostile->now);
   return put_answer(to, choice % 2, choice, hostile->now);

@@ -93,8 +93,11 @@ void witness_init(struct witness *witness, uint32_t now)
   witness->now = now;
   witness->scripts = 0;
   memset(witness->numbers, 0, sizeof witness->numbers);
-  for (unsigned i = 0; i < WITNESS_LOCKS; i++)
+  memset(witness->heirs, 0, sizeof witness->heirs);
+  for (unsigned i = 0; i < WITNESS_LOCKS; i++) {
+    witness->names[i] = i;
     witness->limits[i] = -1;
+  }
   witness->id_size = 0;
   witness->offset = INT64_MIN;
   witness->replicas = 0;
@@ -128,6 +131,7 @@ void witness_step(struct witness *witness)
 {
   witness->allowed = 0;
   witness->answered = 0;
+  witness->refused = 0;
 }
 
 /* What the engine says */
@@ -139,10 +143,26 @@ void witness_knows(struct witness *witness, const char *id, size_t size)
   witness->id_size = size;
 }
 
+void witness_inherits(struct witness *witness, unsigned which, uint32_t from, uint64_t token,
+                      uint64_t last)
+{
+  const struct witness_stream *sent = &witness->sent;
+  struct witness_heir *heir = &witness->heirs[which];
+  /* a request that is half written belongs to what the handle did before */
+  bool under_way = sent->open || sent->used > 0 || witness->subscribing || witness->arming > 0;
+  memset(heir, 0, sizeof *heir);
+  heir->from = from;
+  heir->token = token;
+  /* from one of 2^53 or more nobody counts on */
+  if (last > token && last < (uint64_t)1 << 53) heir->newer = last;
+  heir->sent_before = witness->scripts + under_way;
+}
+
 size_t witness_channel(const struct witness *witness, unsigned lock, uint32_t number, char *channel)
 {
-  size_t size = witness_locks[lock].channel_size;
-  memcpy(channel, witness_locks[lock].channel, size);
+  const struct witness_lock *name = &witness_locks[witness->names[lock]];
+  size_t size = name->channel_size;
+  memcpy(channel, name->channel, size);
   memcpy(channel + size, witness->id, witness->id_size);
   size += witness->id_size;
   channel[size++] = ':';
@@ -167,10 +187,11 @@ static bool take_id(const struct witness *witness, const uint8_t *text, size_t s
 static char script_named(const struct witness_element *element)
 {
   const struct fairlock_script *scripts[] = {&fairlock_lock_script, &fairlock_break_script,
-                                             &fairlock_inspect_script, &fairlock_shared_script};
-  for (int i = 0; i < 4; i++) {
-    if (is(element, scripts[i]->sha1)) return "abiS"[i];
-    if (element->size == scripts[i]->size) return "abiS"[i];
+                                             &fairlock_inspect_script, &fairlock_shared_script,
+                                             &fairlock_downgrade_script};
+  for (int i = 0; i < 5; i++) {
+    if (is(element, scripts[i]->sha1)) return "abiSD"[i];
+    if (element->size == scripts[i]->size) return "abiSD"[i];
   }
   return 0;
 }
@@ -241,7 +262,83 @@ static bool good_limit(const struct witness *witness, uint32_t number, bool shar
   return true; /* that is gone by now */
 }
 
-/* EVALSHA script 4 lock queue timeout ours [argument [limit]]. */
+/* The handle with this number; WITNESS_LOCKS: it is gone by now. */
+static unsigned handle_of(const struct witness *witness, uint32_t number)
+{
+  unsigned i = 0;
+  while (i < WITNESS_LOCKS && witness->numbers[i] != number)
+    i++;
+  return i;
+}
+
+/* The request belongs to what the heir does now. */
+static bool is_current(const struct witness_heir *heir, const struct witness_request *request)
+{
+  return request->order > heir->sent_before;
+}
+
+/*
+ * A downgrade names the hold that its handle is to get, and the handle's own last token if that is
+ * newer; that alone when the other handle has given up.
+ */
+static bool names_hold(const struct witness_heir *heir, const struct witness_request *request)
+{
+  uint64_t token = (uint64_t)request->token;
+  if (heir->from == 0 || request->from != heir->from) return false;
+  if (request->newer > 0) return token == heir->token && request->newer == heir->newer;
+  return token == (heir->newer > 0 ? heir->newer : heir->token);
+}
+
+/* To get the hold of another handle, one sends downgrades, and else none. */
+static bool good_heir(struct witness *witness, const struct witness_request *request)
+{
+  unsigned which = handle_of(witness, request->number);
+  if (which == WITNESS_LOCKS) return true;
+  struct witness_heir *heir = &witness->heirs[which];
+  if (!is_current(heir, request)) return true;
+  if (request->from == 0) return heir->from == 0 || request->mode < 0;
+  heir->doubted = true;
+  return names_hold(heir, request);
+}
+
+/* Another handle waits for the hold that this request releases. */
+static bool has_heir(const struct witness *witness, const struct witness_request *request)
+{
+  for (unsigned i = 0; i < WITNESS_LOCKS; i++) {
+    const struct witness_heir *heir = &witness->heirs[i];
+    bool its = heir->from != 0 && heir->from == request->number;
+    if (its && heir->waits && heir->token == (uint64_t)request->token) return true;
+  }
+  return false;
+}
+
+/* An acquire, but for the handle's number in its mode, and perhaps a token behind the limit. */
+static bool take_downgrade(const struct witness *witness, struct witness_request *request)
+{
+  const struct witness_element *newer = &witness->sent.elements[9];
+  bool more = witness->sent.count == 10;
+  if (request->mode >= 0 || request->lease == 0) return false;
+  if (more && (!newer->is_number || newer->number <= 0)) return false;
+  request->script = 'a';
+  request->from = (uint32_t)-request->mode;
+  request->mode = 0;
+  request->newer = more ? (uint64_t)newer->number : 0;
+  return true;
+}
+
+static bool take_argument(const struct witness *witness, struct witness_request *request)
+{
+  const struct witness_element *argument = &witness->sent.elements[7];
+  if (argument->size > sizeof argument->text) return false;
+  const uint8_t *space = memchr(argument->text, ' ', argument->size);
+  if (space == NULL) return false;
+  size_t size = (size_t)(space - argument->text);
+  bool good_id = request->script == 'b' ? take_anyone(argument->text, size)
+                                        : take_id(witness, argument->text, size, &request->number);
+  return good_id && take_numbers(argument, request);
+}
+
+/* EVALSHA script 4 lock queue timeout ours [argument [limit [newer token]]]. */
 static bool take_script(struct witness *witness)
 {
   const struct witness_element *elements = witness->sent.elements;
@@ -250,24 +347,23 @@ static bool take_script(struct witness *witness)
   request->script = script_named(&elements[1]);
   request->seen_at = witness->subscribing ? witness->subscribed_at : witness->sent.begun_at;
   witness->subscribing = false;
-  witness->scripts++;
+  request->order = ++witness->scripts;
   if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
   if (request->script == 0 || !is(&elements[2], "4") || witness->greeted < witness->greetings)
     return false;
   if (request->script == 'i') return witness->sent.count == 7;
-  const struct witness_element *argument = &elements[7];
-  bool shared = request->script == 'S';
-  if (witness->sent.count != 8U + shared || argument->size > sizeof argument->text) return false;
+  bool downgrades = request->script == 'D';
+  bool shared = request->script == 'S' || downgrades;
+  if (witness->sent.count != 8U + shared && !(downgrades && witness->sent.count == 10))
+    return false;
+  if (!take_argument(witness, request)) return false;
+  if (downgrades && !take_downgrade(witness, request)) return false;
   if (shared) request->script = 'a'; /* it is what that is */
-  const uint8_t *space = memchr(argument->text, ' ', argument->size);
-  if (space == NULL) return false;
-  size_t size = (size_t)(space - argument->text);
-  bool good_id = request->script == 'b' ? take_anyone(argument->text, size)
-                                        : take_id(witness, argument->text, size, &request->number);
-  if (!good_id || !take_numbers(argument, request)) return false;
   if (request->script == 'a' && !good_limit(witness, request->number, shared)) return false;
   if (request->script == 'a' && request->lease == 0) request->script = 'r'; /* the same script */
   if (!good_request(request)) return false;
+  if (request->script == 'a' ? !good_heir(witness, request) : has_heir(witness, request))
+    return false;
   witness->wait_due = needs_wait(witness, request);
   return true;
 }
@@ -445,7 +541,7 @@ static void take_greeting(struct witness *witness)
 static bool asks_the_same(const struct witness_request *a, const struct witness_request *b)
 {
   bool same_mode = a->mode == b->mode || (a->mode > 0 && b->mode > 0);
-  return a->script == b->script && same_mode;
+  return a->script == b->script && a->from == b->from && same_mode;
 }
 
 /*
@@ -496,6 +592,18 @@ static void take_waited(struct witness *witness)
   witness->waits = false;
 }
 
+/* The answer to a downgrade: while the heir waits, it leaves no doubt. gone: so is the hold. */
+static void take_downgraded(struct witness *witness, const struct witness_request *request,
+                            bool gone)
+{
+  unsigned which = handle_of(witness, request->number);
+  if (request->from == 0 || which == WITNESS_LOCKS) return;
+  struct witness_heir *heir = &witness->heirs[which];
+  if (!heir->waits || !is_current(heir, request)) return;
+  heir->doubted = false;
+  if (gone) witness->refused |= bit(request->number);
+}
+
 static void take_answer(struct witness *witness)
 {
   const struct witness_element *elements = witness->received.elements;
@@ -512,6 +620,7 @@ static void take_answer(struct witness *witness)
   if (witness->received.type != RESP_ARRAY || witness->received.count != 3) return;
   take_time(witness, elements[2].number, request->seen_at);
   if (request->script == 'b') return;
+  take_downgraded(witness, request, elements[0].number == -1);
   bool holds = elements[0].number == 1 && request->lease > 0;
   bool waits = holds && needs_wait(witness, request);
   if (elements[0].number != -2 && !waits) witness->answered |= bit(request->number);
@@ -527,7 +636,9 @@ static void take_answer(struct witness *witness)
 static void take_error(struct witness *witness)
 {
   if (witness->first == witness->last) return;
-  char script = witness->requests[witness->first++].script;
+  const struct witness_request *request = &witness->requests[witness->first++];
+  char script = request->script;
+  take_downgraded(witness, request, false);
   if (script == 'w') witness->waits = false;
   if (script == 'c') witness->tracks = false;
 }

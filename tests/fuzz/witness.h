@@ -35,6 +35,9 @@ struct witness_request {
    */
   char script;
   int64_t expires, mode, lease, token;
+  uint32_t from;    /* of a downgrade: the number of the handle that holds; 0: it is none */
+  uint64_t newer;   /* of a downgrade: the token behind the limit; 0: none */
+  unsigned order;   /* how many scripts were sent up to this one */
   uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
 };
 
@@ -46,6 +49,16 @@ struct witness_hold {
   uint32_t number;
   uint64_t token;
   uint32_t until;
+};
+
+/* What a handle that shares acquires: see witness_inherits(). */
+struct witness_heir {
+  uint32_t from;  /* the number of the handle whose hold it is to get; 0: an acquire of its own */
+  uint64_t token; /* of that hold */
+  uint64_t newer; /* the token of its own last hold, if that is larger; or 0 */
+  unsigned sent_before; /* the last script that may belong to what it did before */
+  bool waits;           /* as the program that runs the witness says at each step */
+  bool doubted;         /* a downgrade was sent, and not answered while it waited */
 };
 
 /* An element of a message. */
@@ -73,8 +86,10 @@ struct witness {
   struct witness_stream sent, received;
   uint32_t now;
   uint32_t numbers[WITNESS_LOCKS]; /* of the handles, one for each lock; 0: there is none */
+  unsigned names[WITNESS_LOCKS];   /* their names, as indices of witness_locks */
   int limits[WITNESS_LOCKS];       /* of those handles that share; -1: of the others */
-  char id[WITNESS_ID];             /* of the client, as witness_knows() was told */
+  struct witness_heir heirs[WITNESS_LOCKS];
+  char id[WITNESS_ID]; /* of the client, as witness_knows() was told */
   size_t id_size;
 
   struct witness_request requests[WITNESS_REQUESTS]; /* first to last - 1 wait for an answer */
@@ -104,7 +119,7 @@ struct witness {
   bool keeps;
   bool tracks;               /* CLIENT was never refused on this connection */
   unsigned arming;           /* 0, or how much of an arming was seen: CACHING 1, EXISTS 2 */
-  bool armed[WITNESS_LOCKS]; /* nobody waited, and no push has come since */
+  bool armed[WITNESS_LOCKS]; /* of each name: nobody waited, and no push has come since */
   bool invalidates;          /* the push under way does */
 
   bool wait_due;                 /* a script was sent that needs a WAIT, and nothing since */
@@ -115,6 +130,7 @@ struct witness {
   struct witness_hold holds[WITNESS_HOLDS]; /* what the bytes of this step allow */
   unsigned allowed;
   uint64_t answered; /* the handles that got a useful answer in this step, a bit for each number */
+  uint64_t refused;  /* those to whose downgrade it says in this step that the hold is gone */
 };
 
 /* A new engine; a new connection of it, with so many commands in its greeting; a new step. */
@@ -124,6 +140,13 @@ void witness_step(struct witness *witness);
 
 /* The first greeting was answered: the client's id is made. */
 void witness_knows(struct witness *witness, const char *id, size_t size);
+
+/*
+ * The handle begins an acquire: of its own, or, if from is not 0, of the hold with this token that the
+ * handle with that number has. last: the token of its own last hold.
+ */
+void witness_inherits(struct witness *witness, unsigned which, uint32_t from, uint64_t token,
+                      uint64_t last);
 
 /* Writes the channel of the lock's handle with this number; returns its size. */
 size_t witness_channel(const struct witness *witness, unsigned lock, uint32_t number,
