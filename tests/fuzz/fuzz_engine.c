@@ -581,10 +581,12 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
  */
 static void check_downgrade(const struct fairlock *handle, unsigned which)
 {
-  const struct witness_heir *heir = &witness.heirs[which];
+  struct witness_heir *heir = &witness.heirs[which];
   bool gone = (witness.refused & (uint64_t)1 << handle->number % 64) != 0 && !engine.broken;
   CHECK(!gone || !waiting(handle));
   bool granted = holding(handle) || handle->phase == LOST;
+  /* an error that is longer than its buffer counts for the engine before the witness has its end */
+  if (heir->waits && !waiting(handle) && witness.received.used > 0) heir->doubted = false;
   for (int i = 0; i < HANDLES && heir->from != 0; i++) {
     const struct fairlock *from = &slots[i].handle;
     const struct caller *caller = &callers[i];
