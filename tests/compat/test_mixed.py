@@ -43,6 +43,7 @@ MINUTES = 300  # of a run so long, one JUDGED a minute is asked for: the hour ha
 NO_WAIT = "does not wait in"
 WAITS = (3, 18, 1)  # the first Redisson that does: see "With Redisson" in tests/interop/README.md
 FEW = 3  # as often one that waits may look as if it did not
+NEVER_US = 10000000  # whose calls all give up early for so long never waits again: no fault lasts as long
 
 # limit 0: exclusive. Times in us, by the monotonic clock. party: of a JVM's threads.
 Claim = collections.namedtuple("Claim", "begun ended asked token limit who name party", defaults=("",))
@@ -134,6 +135,21 @@ class Judge:
             print("# %s: %s, by %s" % (what, tell(claim), "; ".join(map(tell, others[:3]))))
             print("#   hurt: all at %s, itself at %s, that thread at %s"
                   % tuple(list(self.hurt[who])[-8:] for who in whose(claim)))
+
+
+class Early:
+    """The calls of a thread, in a row, that have given up before their time. Each fault may cause some."""
+
+    def __init__(self):
+        self.since = None
+
+    def lasts(self, got, called, ended):
+        """True: all have, for NEVER_US."""
+        if got != "0" or ended - called >= TRY_MS * 1000:
+            self.since = None
+        elif self.since is None:
+            self.since = called
+        return self.since is not None and ended - self.since >= NEVER_US
 
 
 def whose(claim):
@@ -298,7 +314,7 @@ class Java:
 
     def _work(self, party):
         since = {}  # lock -> when it asked first: a wait that ends in an error leaves its place to the next
-        early = 0  # how many calls in a row have given up before their time
+        early = Early()
         while not self.stopping:
             name, called = random.choice(NAMES), now_us()
             asked = since.setdefault(name, called)
@@ -308,8 +324,7 @@ class Java:
                 self.judge.hurts((self, party))
             else:
                 del since[name]
-            early = early + 1 if got == "0" and now_us() - called < TRY_MS * 1000 else 0
-            if early == 3:  # it never waits again: see "With Redisson" in tests/interop/README.md
+            if early.lasts(got, called, now_us()):  # see "With Redisson" in tests/interop/README.md
                 self.judge.said[NO_WAIT, self.release] += 1
                 self.process.kill()
             if got == "1":
@@ -492,11 +507,17 @@ def thread_is_hurt_alone():
 
 
 def impatience_is_found():
+    early = Early()
+    found = [early.lasts(*call) for call in (("0", 0, 9), ("0", 9, 9000000), ("0", 9000000, 10000000),
+                                             ("0", 10000000, 140000000), ("0", 140000000, 140000009),
+                                             ("0", 140000009, 150000001), ("1", 150000001, 150000002))]
+    good = report(found == [False, False, True, False, False, True, False],
+                  "planted: calls that give up early for ten seconds", str(found))
     judge = Judge()
     judge.said.update({(NO_WAIT, "Redisson 3.17.7"): 9, (NO_WAIT, "Redisson 3.18.1"): FEW + 1,
                        (NO_WAIT, "Redisson 4.7.0"): FEW, ("stuck in", "Redisson 4.7.0", "count"): 9})
     found = judge.impatient()
-    return report(found == {"Redisson 3.18.1": FEW + 1}, "planted: a Redisson that does not wait", str(found))
+    return report(found == {"Redisson 3.18.1": FEW + 1}, "planted: a Redisson that does not wait", str(found)) and good
 
 
 def compilers_do_not_count():
