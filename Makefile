@@ -139,8 +139,9 @@ core-compiler:
 # Tests. A folder of tests adds its programs to SUITES, and says what they need, in rules.mk.
 SUITES := $(wildcard tests/tools/test_*.sh)
 tests/tools/test_layers.sh: | $(BUILD)/liblock.a
-$(call needs,tests/tools/test_need.sh,$(BUILD)/redis-server)
+$(call needs,tests/tools/test_need.sh,$(BUILD)/redis-server gcc git=git)
 $(call needs,tests/tools/test_misra.sh,misra)
+$(call needs,tests/tools/test_size.sh,compiler/arm-none-eabi-gcc)
 $(call needs,tests/tools/test_fresh.sh,mmdebstrap git=git)
 TEST_CFLAGS = $(LIB_CFLAGS) -Itests -D_DEFAULT_SOURCE
 FRAME := $(BUILD)/tests/check.o $(BUILD)/tests/check_host.o

@@ -41,8 +41,8 @@ RELEASE_TEST := tests/dist/test_release_check.sh
 SUITES += $(DIST_TEST) $(RELEASE_TEST)
 SPDX_TOOLS := $(BUILD)/spdx-tools/ready
 $(call needs,$(SPDX_TOOLS),python3 pip3=python3-pip)
-$(call needs,$(RELEASE_TEST),fresh)
-$(call needs,$(DIST_TEST) $(RELEASE_TEST),git gpg gpg-agent openssh-client $(SPDX_TOOLS))
+$(call needs,$(RELEASE_TEST),fresh gcc git)
+$(call needs,$(DIST_TEST),git gpg gpg-agent openssh-client $(SPDX_TOOLS))
 $(DIST_TEST): | $(SPDX_TOOLS)
 
 $(SPDX_TOOLS): tests/dist/spdx_tools.txt
