@@ -243,7 +243,7 @@ check "tests in shell are run" all_named
 # A suite is run as a program.
 all_executable() {
   result=0
-  for file in $(grep -l '^run_tests ' $scripts) $(printf '%s\n' $scripts | grep '/test_[^/]*$'); do
+  for file in $({ grep -l '^run_tests ' $scripts; printf '%s\n' $scripts | grep '/test_[^/]*$'; } | sort -u); do
     [ -x "$file" ] && continue
     echo "$file: not executable"
     result=1
