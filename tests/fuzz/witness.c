@@ -250,18 +250,6 @@ static bool needs_wait(const struct witness *witness, const struct witness_reque
   return witness->replicas > 0 && request->script == 'a';
 }
 
-/* One that shares says its limit with each request, and the others none. */
-static bool good_limit(const struct witness *witness, uint32_t number, bool shared)
-{
-  const struct witness_element *limit = &witness->sent.elements[8];
-  for (unsigned i = 0; i < WITNESS_LOCKS; i++) {
-    if (witness->numbers[i] != number) continue;
-    return shared ? limit->is_number && limit->number == witness->limits[i]
-                  : witness->limits[i] < 0;
-  }
-  return true; /* that is gone by now */
-}
-
 /* The handle with this number; WITNESS_LOCKS: it is gone by now. */
 static unsigned handle_of(const struct witness *witness, uint32_t number)
 {
@@ -269,6 +257,16 @@ static unsigned handle_of(const struct witness *witness, uint32_t number)
   while (i < WITNESS_LOCKS && witness->numbers[i] != number)
     i++;
   return i;
+}
+
+/* One that shares says its limit with each request, and the others none. */
+static bool good_limit(const struct witness *witness, uint32_t number, bool shared)
+{
+  const struct witness_element *limit = &witness->sent.elements[8];
+  unsigned which = handle_of(witness, number);
+  if (which == WITNESS_LOCKS) return true;
+  int own = witness->limits[which];
+  return shared ? limit->is_number && limit->number == own : own < 0;
 }
 
 /* The request belongs to what the heir does now. */
