@@ -129,7 +129,9 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   if (gone) fairlock_reply_answered(engine, FAIRLOCK_LOST);
   else if (!fairlock_share_hooks.event(engine, event, link)) fairlock_reply_process(engine, event);
   if (unknown) sharing->own.eval = eval | DOWNGRADES; /* and not for the script of share.c */
-  if (from != NULL && !waiting(heir)) settle(from, heir, gone);
+  /* a push is no answer: the release of `from` is sent, if a message has granted the lock to the heir */
+  bool answered = engine->value_type != RESP_PUSH;
+  if (from != NULL && answered && !waiting(heir)) settle(from, heir, gone);
   return true;
 }
 

@@ -227,9 +227,10 @@ static void extend(struct fairlock *handle, uint32_t sent_at)
 }
 
 /* The result of a wait that has reached its limit. */
-static int timed_out(const struct fairlock_engine *engine)
+static int timed_out(const struct fairlock *handle)
 {
-  if (engine->last_error < 0) return engine->last_error;
+  const struct fairlock_engine *engine = handle->engine;
+  if (engine->last_error < 0 && !(handle->flags & HEARD)) return engine->last_error;
   return engine->stage == UP ? FAIRLOCK_TIMEOUT : FAIRLOCK_UNREACHABLE;
 }
 
@@ -265,12 +266,10 @@ static uint32_t limit_in(const struct fairlock *handle)
 
 /* The schedule */
 
-/* True for a waiter in the queue whose heartbeats were all answered. */
+/* True for a waiter in the queue whose heartbeats were all answered, and none refused. */
 static bool heartbeats_answered(const struct fairlock *handle)
 {
-  const struct fairlock_engine *engine = handle->engine;
-  return engine->stage == UP && engine->last_error == FAIRLOCK_OK && handle->phase == QUEUEING &&
-         handle->flags & QUEUED && handle->unanswered == 0;
+  return handle->phase == QUEUEING && handle->flags & HEARD && handle->unanswered == 0;
 }
 
 /*
@@ -363,7 +362,7 @@ void fairlock_handle_reschedule_all(struct fairlock_engine *engine)
 static void expire(struct fairlock *handle)
 {
   if (limit_in(handle) > 0) return;
-  if (waiting(handle)) leave(handle, timed_out(handle->engine));
+  if (waiting(handle)) leave(handle, timed_out(handle));
   else if (ending(handle)) become_free(handle, FAIRLOCK_UNKNOWN);
   else lose(handle);
 }
@@ -409,7 +408,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->phase == LOST) return FAIRLOCK_LOST;
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   if (handle->phase == HELD) return reenter(handle, lease_ms);
-  unsigned flags = handle->flags & ~(unsigned)(QUEUED | UNCONFIRMED | ENDLESS);
+  unsigned flags = handle->flags & ~(unsigned)(QUEUED | UNCONFIRMED | ENDLESS | HEARD);
   if (ending(handle)) flags |= OWED; /* the hold or place that it was leaving may still be there */
   if (wait_ms == FAIRLOCK_FOREVER) flags |= ENDLESS;
   handle->flags = (uint8_t)flags;
@@ -592,7 +591,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   } else if (handle->phase == TRYING) {
     leave(handle, FAIRLOCK_BUSY);
   } else {
-    handle->flags |= QUEUED;
+    handle->flags |= QUEUED | HEARD;
     if (handle->leave_result < 0) {
       leave(handle, handle->leave_result);
       return;
@@ -723,6 +722,7 @@ static void reply_refused(struct fairlock *handle, int status)
     bool repeats = handle->phase == HELD ? handle->flags & (RENEWS | UNCONFIRMED) : passes;
     if (repeats) {
       engine->last_error = status;
+      handle->flags &= (uint8_t)~HEARD;
       handle->sends_at = engine->now + RETRY_MS;
     }
   }
@@ -762,6 +762,7 @@ static void reply(struct fairlock *handle, int status, uint32_t sent_at)
   if (status == FAIRLOCK_READONLY) fairlock_engine_fail(engine, status);
   if (status == FAIRLOCK_PENDING) {
     if (came_late(engine)) handle->answered_at = engine->now;
+    handle->flags &= (uint8_t)~HEARD;
     send_now(handle);
   } else if (status < 0) {
     reply_refused(handle, status);
@@ -869,7 +870,7 @@ void fairlock_handle_on_broken(struct fairlock *handle)
   handle->answered_at = silent_since(handle);
   fairlock_pipeline_forget(handle);
   fairlock_pipeline_limit_kinds(handle, 0);
-  handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING);
+  handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING | HEARD);
   if (handle->phase == AUTHENTICATING || (handle->phase == REMOVING && nothing_there(handle))) {
     become_free(handle, FAIRLOCK_OK);
     return;

@@ -574,10 +574,15 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   caller->until = until;
 }
 
+static bool answered(const struct fairlock *handle)
+{
+  return witness.answered & (uint64_t)1 << handle->number % 64;
+}
+
 /*
  * If the server says that the hold is gone, the handle that was to get it does not go on waiting, and
  * the one that had it is told that it was lost; but not while a request is unanswered that may have
- * ended it. A message that begins a hold ends the downgrade as an answer does.
+ * ended it. A message that begins a hold is no answer: the one that had it is released.
  */
 static void check_downgrade(const struct fairlock *handle, unsigned which)
 {
@@ -593,6 +598,8 @@ static void check_downgrade(const struct fairlock *handle, unsigned which)
     if (!caller->there || from->number != heir->from || caller->given != heir->token) continue;
     if (caller->result != FAIRLOCK_PENDING) continue;
     CHECK(!holding(from));
+    bool told = from->result == FAIRLOCK_OK || from->result == FAIRLOCK_LOST;
+    CHECK(!told || answered(handle) || answered(from));
     CHECK(granted || !gone || from->result == FAIRLOCK_LOST);
     CHECK(granted || !heir->doubted || from->result != FAIRLOCK_LOST);
   }
@@ -608,7 +615,7 @@ static void check_verdict(const struct fairlock *handle, struct caller *caller)
   }
   if (caller->result != FAIRLOCK_PENDING && !caller->touched)
     CHECK(handle->result == caller->result);
-  if (witness.answered & (uint64_t)1 << handle->number % 64) caller->answered = now;
+  if (answered(handle)) caller->answered = now;
   if (handle->result == FAIRLOCK_PENDING) {
     int32_t unheard = (int32_t)(drained - caller->answered);
     int32_t most = (int32_t)(longest_patience() + longest_timeout());

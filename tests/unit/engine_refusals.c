@@ -231,6 +231,51 @@ void test_an_error_that_may_pass_is_waited_out(void)
   CHECK(sends_nothing()); /* nothing of it was ever carried out */
 }
 
+/* What the server says to b is no answer to a, whose heartbeats it refuses. */
+void test_refused_heartbeats_end_a_wait(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(2000);
+  uint32_t due = now;
+  while (a.result == FAIRLOCK_PENDING && now - due < 60000) {
+    CHECK(sends("EVALSHA"));
+    feed("-OOM no memory\r\n");
+    request(&b, 0, 1000);
+    answer(0, 1000, 0);
+    CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
+    pass(500);
+  }
+  CHECK(a.result == FAIRLOCK_OOM || a.result == FAIRLOCK_UNREACHABLE);
+  CHECK(now - due >= engine.offline_ms && now - due <= engine.offline_ms + 1000);
+}
+
+/* What the server refuses b is nothing to a, whose heartbeats it answers. */
+void test_others_refusals_end_no_wait(void)
+{
+  queue_a(4000);
+  engine.offline_ms = 1000;
+  request(&b, FAIRLOCK_FOREVER, 1000);
+  push("subscribe", CHANNEL("2"), NULL);
+  feed("-OOM no memory\r\n");
+  pass(500);
+  CHECK(sends("EVALSHA"));
+  feed("-OOM no memory\r\n");
+  pass(500);
+  CHECK_EQUAL(b.result, FAIRLOCK_OOM);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends_nothing());
+  pass(1000);
+  CHECK(sends("EVALSHA"));
+  answer(0, -1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  request(&b, 2000, 1000);
+  feed("-OOM no memory\r\n");
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+}
+
 void test_status_words(void)
 {
   for (int status = FAIRLOCK_NOT_LISTENING - 1; status <= FAIRLOCK_PENDING + 1; status++) {

@@ -259,6 +259,8 @@ void test_denied_inside_a_script(void);
 void test_slot_that_moves_is_not_followed(void);
 void test_redis_6_2_says_where_first(void);
 void test_an_error_that_may_pass_is_waited_out(void);
+void test_refused_heartbeats_end_a_wait(void);
+void test_others_refusals_end_no_wait(void);
 void test_status_words(void);
 void test_version_of_the_library(void);
 void test_error_text_has_an_end(void);

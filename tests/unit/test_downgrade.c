@@ -208,6 +208,28 @@ static void test_lost(void)
   CHECK_EQUAL(downgrade(), FAIRLOCK_NOT_HELD);
 }
 
+/* A message says that the heir shares; that is no answer, so a is released. */
+static void test_granted_by_a_message(void)
+{
+  set_up_asked();
+  push("subscribe", CHANNEL("3"), NULL);
+  grant(CHANNEL("3"), "78", 0);
+  CHECK(shares());
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  answer(1, 78, 0);
+  CHECK(shares());
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(RETRY_MS);
+  drain();
+  CHECK(releases());
+  answer(1, 78, 0); /* the heir has confirmed its hold */
+  answer(0, 0, 0);
+  CHECK(is_free(&a, FAIRLOCK_UNKNOWN));
+  CHECK(shares());
+  CHECK_EQUAL(ends, 2);
+  CHECK_EQUAL(losses, 0);
+}
+
 /* The server refuses: a is released, and nobody shares. */
 static void check_released(int status)
 {
@@ -625,6 +647,7 @@ const struct check_test check_tests[] = {
     {"downgrade: renewals on their way", test_renewals},
     {"downgrade: a broken connection", test_broken_connection},
     {"downgrade: the hold had ended", test_lost},
+    {"downgrade: granted by a message", test_granted_by_a_message},
     {"downgrade: refused", test_refused},
     {"downgrade: an unknown script", test_unknown_script},
     {"downgrade: unreachable", test_unreachable},

@@ -192,6 +192,8 @@ const struct check_test check_tests[] = {
     {"a slot that moves is refused to who does not follow", test_slot_that_moves_is_not_followed},
     {"Redis 6.2 says where a script stopped first", test_redis_6_2_says_where_first},
     {"an error that may pass is waited out", test_an_error_that_may_pass_is_waited_out},
+    {"refused heartbeats end a wait", test_refused_heartbeats_end_a_wait},
+    {"refusals of others end no wait", test_others_refusals_end_no_wait},
     {"status words", test_status_words},
     {"version of the library", test_version_of_the_library},
     {"the text of an error has an end", test_error_text_has_an_end},
