@@ -249,6 +249,34 @@ void test_refused_heartbeats_end_a_wait(void)
   CHECK(now - due >= engine.offline_ms && now - due <= engine.offline_ms + 1000);
 }
 
+/* A heartbeat that has to be sent again is not answered. */
+void test_repeated_heartbeats_end_a_wait(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(2000);
+  uint32_t due = now;
+  CHECK(sends(" 5000 "));
+  for (; strstr(output, " 5000 ") != NULL && now - due < 60000; drain()) {
+    feed("-NOSCRIPT No matching script.\r\n");
+    pass(500);
+  }
+  CHECK(now - due >= engine.offline_ms && now - due <= engine.offline_ms + 1000);
+}
+
+/* Nor does an answer count on the next connection, which breaks before it brings one. */
+void test_breaks_end_a_wait(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  uint32_t began = now;
+  while (a.result == FAIRLOCK_PENDING && now - began < 60000) {
+    reconnect();
+    drain();
+    pass(500);
+  }
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  CHECK(now - began <= engine.offline_ms + 1000);
+}
+
 /* What the server refuses b is nothing to a, whose heartbeats it answers. */
 void test_others_refusals_end_no_wait(void)
 {
@@ -274,6 +302,28 @@ void test_others_refusals_end_no_wait(void)
   CHECK(sends("EVALSHA"));
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+}
+
+/* The answers to a's last wait say nothing about the next, which nobody has answered yet. */
+void test_refusals_of_others_and_the_next_wait(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(2000);
+  drain();
+  reconnect(); /* an acquire is in doubt, so the handle goes on leaving after its leave */
+  drain();
+  join(0, -1);
+  cancel_a();
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  request(&b, FAIRLOCK_FOREVER, 1000);
+  request(&a, 400, 1000);
+  push("subscribe", CHANNEL("2"), NULL);
+  feed("-OOM no memory\r\n");
+  pass(400);
+  drain();
+  answer(0, 0, 0); /* to its acquire, which counts no more */
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OOM);
 }
 
 void test_status_words(void)
