@@ -94,7 +94,7 @@ static void begin_to_share(struct party *party, const char *lock, long limit)
 
 /*
  * "LISTENS ALIVE OURS ID" for each; the holder first, with "TTL COUNT OURS ID", and "-" for its id
- * when there is none.
+ * when there is none. Of several who share, the last.
  */
 struct status {
   char text[ANSWER_SIZE];
