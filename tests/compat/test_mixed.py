@@ -43,7 +43,7 @@ MINUTES = 300  # of a run so long, one JUDGED a minute is asked for: the hour ha
 NO_WAIT = "does not wait in"
 WAITS = (3, 18, 1)  # the first Redisson that does: see "With Redisson" in tests/interop/README.md
 FEW = 3  # as often one that waits may look as if it did not
-NEVER_US = 10000000  # whose calls all give up early for so long never waits again: no fault lasts as long
+MANY, NEVER_US = 20, 10000000  # who gives up early so often, and for so long, never waits again: no fault does that
 
 # limit 0: exclusive. Times in us, by the monotonic clock. party: of a JVM's threads.
 Claim = collections.namedtuple("Claim", "begun ended asked token limit who name party", defaults=("",))
@@ -138,18 +138,21 @@ class Judge:
 
 
 class Early:
-    """The calls of a thread, in a row, that have given up before their time. Each fault may cause some."""
+    """A thread's calls for each lock that have given up at once, since one that waited: each fault may
+    cause some. A call that finds the lock free, or fails, tells nothing: it would not have waited."""
 
     def __init__(self):
-        self.since = None
+        self.row = {}  # lock -> when the first of them began, and how many they are
 
-    def lasts(self, got, called, ended):
-        """True: all have, for NEVER_US."""
-        if got != "0" or ended - called >= TRY_MS * 1000:
-            self.since = None
-        elif self.since is None:
-            self.since = called
-        return self.since is not None and ended - self.since >= NEVER_US
+    def lasts(self, name, got, called, ended):
+        """True: there are MANY, over NEVER_US, and this is one."""
+        since, count = self.row.get(name, (called, 0))
+        if got == "0" and ended - called <= APART_US:
+            self.row[name] = since, count + 1
+            return count + 1 >= MANY and ended - since >= NEVER_US
+        if got != "error" and ended - called > APART_US:
+            self.row.pop(name, None)
+        return False
 
 
 def whose(claim):
@@ -324,7 +327,7 @@ class Java:
                 self.judge.hurts((self, party))
             else:
                 del since[name]
-            if early.lasts(got, called, now_us()):  # see "With Redisson" in tests/interop/README.md
+            if early.lasts(name, got, called, now_us()):  # see "With Redisson" in tests/interop/README.md
                 self.judge.said[NO_WAIT, self.release] += 1
                 self.process.kill()
             if got == "1":
@@ -507,12 +510,22 @@ def thread_is_hurt_alone():
 
 
 def impatience_is_found():
-    early = Early()
-    found = [early.lasts(*call) for call in (("0", 0, 9), ("0", 9, 9000000), ("0", 9000000, 10000000),
-                                             ("0", 10000000, 140000000), ("0", 140000000, 140000009),
-                                             ("0", 140000009, 150000001), ("1", 150000001, 150000002))]
-    good = report(found == [False, False, True, False, False, True, False],
-                  "planted: calls that give up early for ten seconds", str(found))
+    """Calls that give up after 4 ms, so many, so far apart, and another one in their midst."""
+    good, second, long_us = True, 1000000, APART_US + 1
+    for what, count, apart, (name, got, took), expected in (
+            ("a lock that was free", MANY, second, (NAME, "1", 9), 1),
+            ("a call that failed", MANY, second, (NAME, "error", long_us), 1),
+            ("a wait for another lock", MANY, second, (NAMES[1], "1", long_us), 1),
+            ("a wait that got the lock", 2 * MANY - 2, second, (NAME, "1", long_us), 0),
+            ("a wait in vain", 2 * MANY - 2, second, (NAME, "0", TRY_MS * 1000), 0),
+            ("few in ten seconds", MANY - 1, NEVER_US // 10, (NAME, "1", 9), 0),
+            ("many in nine seconds", 9 * MANY, second // MANY, (NAME, "1", 9), 0)):
+        early, found = Early(), 0
+        for index in range(count):
+            found += early.lasts(NAME, "0", index * apart, index * apart + 4000)
+            if index == count // 2 - 1:
+                early.lasts(name, got, index * apart + 5000, index * apart + 5000 + took)
+        good = report(found == expected, "planted: calls that give up, and " + what, str(found)) and good
     judge = Judge()
     judge.said.update({(NO_WAIT, "Redisson 3.17.7"): 9, (NO_WAIT, "Redisson 3.18.1"): FEW + 1,
                        (NO_WAIT, "Redisson 4.7.0"): FEW, ("stuck in", "Redisson 4.7.0", "count"): 9})
