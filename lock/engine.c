@@ -240,7 +240,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   if (links != NULL && links->hooks->closed(engine, links)) {
     failed = false;
   } else {
-    if (engine->last_error == FAIRLOCK_OK) engine->last_error = status;
+    if (!engine->broken) engine->last_error = status;
     engine->connect_requested = false;
   }
   engine->broken = false;

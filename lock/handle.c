@@ -226,11 +226,17 @@ static void extend(struct fairlock *handle, uint32_t sent_at)
   else if (handle->unanswered == 0) handle->sends_at = sent_at + handle->lease_ms / 3;
 }
 
+/* Why the operation has no useful answer; FAIRLOCK_OK: that is not known. */
+static int why_not(const struct fairlock *handle)
+{
+  return handle->answer < 0 ? handle->answer : handle->engine->last_error;
+}
+
 /* The result of a wait that has reached its limit. */
 static int timed_out(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  if (engine->last_error < 0 && !(handle->flags & HEARD)) return engine->last_error;
+  if (handle->answer != FAIRLOCK_OK && why_not(handle) < 0) return why_not(handle);
   return engine->stage == UP ? FAIRLOCK_TIMEOUT : FAIRLOCK_UNREACHABLE;
 }
 
@@ -269,7 +275,7 @@ static uint32_t limit_in(const struct fairlock *handle)
 /* True for a waiter in the queue whose heartbeats were all answered, and none refused. */
 static bool heartbeats_answered(const struct fairlock *handle)
 {
-  return handle->phase == QUEUEING && handle->flags & HEARD && handle->unanswered == 0;
+  return handle->phase == QUEUEING && handle->answer == FAIRLOCK_OK && handle->unanswered == 0;
 }
 
 /*
@@ -373,6 +379,7 @@ static int begin(struct fairlock *handle, enum phase phase)
 {
   set_phase(handle, phase);
   handle->result = FAIRLOCK_PENDING;
+  handle->answer = FAIRLOCK_PENDING;
   handle->answered_at = handle->engine->now;
   send_now(handle);
   reschedule(handle);
@@ -408,7 +415,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->phase == LOST) return FAIRLOCK_LOST;
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   if (handle->phase == HELD) return reenter(handle, lease_ms);
-  unsigned flags = handle->flags & ~(unsigned)(QUEUED | UNCONFIRMED | ENDLESS | HEARD);
+  unsigned flags = handle->flags & ~(unsigned)(QUEUED | UNCONFIRMED | ENDLESS);
   if (ending(handle)) flags |= OWED; /* the hold or place that it was leaving may still be there */
   if (wait_ms == FAIRLOCK_FOREVER) flags |= ENDLESS;
   handle->flags = (uint8_t)flags;
@@ -591,7 +598,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   } else if (handle->phase == TRYING) {
     leave(handle, FAIRLOCK_BUSY);
   } else {
-    handle->flags |= QUEUED | HEARD;
+    handle->flags |= QUEUED;
     if (handle->leave_result < 0) {
       leave(handle, handle->leave_result);
       return;
@@ -722,7 +729,6 @@ static void reply_refused(struct fairlock *handle, int status)
     bool repeats = handle->phase == HELD ? handle->flags & (RENEWS | UNCONFIRMED) : passes;
     if (repeats) {
       engine->last_error = status;
-      handle->flags &= (uint8_t)~HEARD;
       handle->sends_at = engine->now + RETRY_MS;
     }
   }
@@ -760,9 +766,9 @@ static void reply(struct fairlock *handle, int status, uint32_t sent_at)
   }
   /* this server is a replica: connect again, to find the master */
   if (status == FAIRLOCK_READONLY) fairlock_engine_fail(engine, status);
+  handle->answer = (int8_t)status;
   if (status == FAIRLOCK_PENDING) {
     if (came_late(engine)) handle->answered_at = engine->now;
-    handle->flags &= (uint8_t)~HEARD;
     send_now(handle);
   } else if (status < 0) {
     reply_refused(handle, status);
@@ -870,7 +876,8 @@ void fairlock_handle_on_broken(struct fairlock *handle)
   handle->answered_at = silent_since(handle);
   fairlock_pipeline_forget(handle);
   fairlock_pipeline_limit_kinds(handle, 0);
-  handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING | HEARD);
+  handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING);
+  handle->answer = FAIRLOCK_PENDING;
   if (handle->phase == AUTHENTICATING || (handle->phase == REMOVING && nothing_there(handle))) {
     become_free(handle, FAIRLOCK_OK);
     return;
@@ -921,8 +928,7 @@ bool fairlock_handle_on_tick(struct fairlock *handle)
   if (heartbeats_answered(handle) && reached(handle->sends_at, engine->next)) send_now(handle);
   expire(handle);
   if (has_come(fairlock_engine_read_until(engine), patience_ends(handle)))
-    fairlock_handle_on_failed(handle,
-                              engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
+    fairlock_handle_on_failed(handle, why_not(handle) < 0 ? why_not(handle) : FAIRLOCK_UNREACHABLE);
   if (!ending(handle) && doubt_over(engine, engine->now)) {
     /* an acquire in doubt may have been carried out */
     if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED;

@@ -159,10 +159,7 @@ enum flags {
   ENDLESS = 32,
 
   /* holds by a handover that was not confirmed yet */
-  UNCONFIRMED = 64,
-
-  /* waits in the queue, and that is what the newest answer has said */
-  HEARD = 128
+  UNCONFIRMED = 64
 };
 
 /* Bits of a handle's `keep`: see keep.c. */

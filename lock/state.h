@@ -72,6 +72,12 @@ struct fairlock {
   /* keep.c: what is known about the queue, and whether the release is delayed */
   uint8_t keep;
 
+  /*
+   * handle.c: what the newest answer has said to the operation: FAIRLOCK_OK, why it was refused, or
+   * FAIRLOCK_PENDING: it has to be sent again, or there was no answer on this connection
+   */
+  int8_t answer;
+
   /* when those requests were written */
   uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];
 

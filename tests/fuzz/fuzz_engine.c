@@ -574,9 +574,9 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   caller->until = until;
 }
 
-static bool answered(const struct fairlock *handle)
+static bool in(uint64_t handles, const struct fairlock *handle)
 {
-  return witness.answered & (uint64_t)1 << handle->number % 64;
+  return handles & (uint64_t)1 << handle->number % 64;
 }
 
 /*
@@ -587,7 +587,7 @@ static bool answered(const struct fairlock *handle)
 static void check_downgrade(const struct fairlock *handle, unsigned which)
 {
   struct witness_heir *heir = &witness.heirs[which];
-  bool gone = (witness.refused & (uint64_t)1 << handle->number % 64) != 0 && !engine.broken;
+  bool gone = in(witness.refused, handle) && !engine.broken;
   CHECK(!gone || !waiting(handle));
   bool granted = holding(handle) || handle->phase == LOST;
   /* an error that is longer than its buffer counts for the engine before the witness has its end */
@@ -599,7 +599,7 @@ static void check_downgrade(const struct fairlock *handle, unsigned which)
     if (caller->result != FAIRLOCK_PENDING) continue;
     CHECK(!holding(from));
     bool told = from->result == FAIRLOCK_OK || from->result == FAIRLOCK_LOST;
-    CHECK(!told || answered(handle) || answered(from));
+    CHECK(!told || in(witness.answered, from) || in(witness.answered, handle));
     CHECK(granted || !gone || from->result == FAIRLOCK_LOST);
     CHECK(granted || !heir->doubted || from->result != FAIRLOCK_LOST);
   }
@@ -615,7 +615,8 @@ static void check_verdict(const struct fairlock *handle, struct caller *caller)
   }
   if (caller->result != FAIRLOCK_PENDING && !caller->touched)
     CHECK(handle->result == caller->result);
-  if (answered(handle)) caller->answered = now;
+  /* a message makes a waiter ask, and its silence counts from then */
+  if (in(witness.answered | witness.messages, handle)) caller->answered = now;
   if (handle->result == FAIRLOCK_PENDING) {
     int32_t unheard = (int32_t)(drained - caller->answered);
     int32_t most = (int32_t)(longest_patience() + longest_timeout());

@@ -131,6 +131,7 @@ void witness_step(struct witness *witness)
 {
   witness->allowed = 0;
   witness->answered = 0;
+  witness->messages = 0;
   witness->refused = 0;
 }
 
@@ -691,9 +692,10 @@ static void take_push(struct witness *witness)
   }
   bool subscription = is(&kind, "subscribe") || is(&kind, "unsubscribe");
   if (subscription && witness->received.count == 2) settle(witness, number);
+  bool message = is(&kind, "message") && witness->received.count >= 3;
+  if (message) witness->messages |= bit(number);
   /* one that waits for replicas asks first */
-  if (witness->replicas == 0 && is(&kind, "message") && witness->received.count >= 3)
-    take_grant(witness, number, &elements[2]);
+  if (message && witness->replicas == 0) take_grant(witness, number, &elements[2]);
 }
 
 /* invalidate, and keys, or null; a key that is not known, or too long to be, may be any. */

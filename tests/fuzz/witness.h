@@ -130,6 +130,7 @@ struct witness {
   struct witness_hold holds[WITNESS_HOLDS]; /* what the bytes of this step allow */
   unsigned allowed;
   uint64_t answered; /* the handles that got a useful answer in this step, a bit for each number */
+  uint64_t messages; /* those that got a message */
   uint64_t refused;  /* those to whose downgrade it says in this step that the hold is gone */
 };
 

@@ -245,8 +245,25 @@ void test_refused_heartbeats_end_a_wait(void)
     CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
     pass(500);
   }
-  CHECK(a.result == FAIRLOCK_OOM || a.result == FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(a.result, FAIRLOCK_OOM);
   CHECK(now - due >= engine.offline_ms && now - due <= engine.offline_ms + 1000);
+}
+
+/* At its limit, too, a refused wait ends with what it was told, and not with what b was. */
+void test_refused_until_the_limit(void)
+{
+  queue_a(3000);
+  pass(2000);
+  drain();
+  feed("-OOM no memory\r\n");
+  request(&b, 0, 1000);
+  answer(0, 1000, 0);
+  pass(400);
+  CHECK(sends_nothing());
+  pass(600);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OOM);
 }
 
 /* A heartbeat that has to be sent again is not answered. */
@@ -324,6 +341,41 @@ void test_refusals_of_others_and_the_next_wait(void)
   answer(0, 0, 0); /* to its acquire, which counts no more */
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OOM);
+}
+
+/* What the server has refused b is not why it is gone: who waits in the queue, and who tries. */
+void test_a_refusal_is_not_why_the_server_is_gone(void)
+{
+  queue_a(4000);
+  request(&b, FAIRLOCK_FOREVER, 1000);
+  push("subscribe", CHANNEL("2"), NULL);
+  feed("-OOM no memory\r\n");
+  break_connection();
+  pass(4000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+}
+
+/* Nor is what it has said to a greeting. */
+void test_a_greeting_refused_is_not_why_the_server_is_gone(void)
+{
+  begin();
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  pass(50);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  drain();
+  feed("-LOADING wait\r\n");
+  fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+  CHECK_EQUAL(engine.last_error, FAIRLOCK_UNAVAILABLE);
+  pass(5000);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+  CHECK_EQUAL(engine.last_error, FAIRLOCK_UNREACHABLE);
 }
 
 void test_status_words(void)
