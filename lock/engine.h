@@ -194,8 +194,8 @@ bool fairlock_engine_ready(const struct fairlock_engine *engine);
  * connection is closed, or opening it has failed. connect_ms begins with the first call of
  * fairlock_engine_opening(); further calls change nothing until opening has ended. Call
  * fairlock_engine_opened() once, after fairlock_engine_opening() and before _closed(). status: why,
- * FAIRLOCK_UNTRUSTED to FAIRLOCK_OK; if fairlock_engine_fail() has ended the connection, its status
- * counts instead.
+ * FAIRLOCK_UNTRUSTED or a greater one below FAIRLOCK_OK; if fairlock_engine_fail() has ended the
+ * connection, its status counts instead.
  */
 void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now);
 void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now);
@@ -215,8 +215,8 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
 void fairlock_engine_sent(struct fairlock_engine *engine, size_t size);
 
 /*
- * Ends the connection for this reason, FAIRLOCK_UNTRUSTED to FAIRLOCK_OK: the engine then wants it
- * to be closed.
+ * Ends the connection for this reason, FAIRLOCK_UNTRUSTED or a greater one below FAIRLOCK_OK: the
+ * engine then wants it to be closed.
  */
 void fairlock_engine_fail(struct fairlock_engine *engine, int status);
 

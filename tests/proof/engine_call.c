@@ -124,7 +124,7 @@ static void closed(struct fairlock *handle, uint32_t now)
 {
   int status = nondet_int();
   uint8_t before = handle->phase;
-  ASSUME(good_status(status));
+  ASSUME(good_status(status) && status < FAIRLOCK_OK);
   fairlock_engine_closed(&E, status, now);
   CHECK(E.stage == CLOSED && !E.broken && E.request.handle == NULL && E.oldest == NULL);
   REACHED(before == QUEUEING && handle->phase == QUEUEING);

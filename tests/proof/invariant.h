@@ -102,6 +102,7 @@ static bool valid_handle(const struct fairlock *h)
   HOLDS(pending || good_status(h->result));
   HOLDS(IMPLIES(pending, h->phase != FREE && h->phase != HELD && h->phase != LOST));
   HOLDS(pending || h->phase == FREE || h->phase == HELD || h->phase == LOST || ending(h));
+  HOLDS(good_status(h->answer) || h->answer == FAIRLOCK_PENDING);
   HOLDS(good_status(h->leave_result) && IMPLIES(h->leave_result < 0, pending));
 
   /* the hold count */
