@@ -166,6 +166,7 @@ static void make_id(struct fairlock_engine *engine)
 {
   const char *id = engine->config->client_id;
   if (engine->id_size > 0) return;
+  engine->requests_end = engine->now; /* there were none */
   if (id != NULL) {
     engine->id_size = (uint8_t)strlen(id);
     memcpy(engine->id, id, engine->id_size);
@@ -180,16 +181,14 @@ static void make_id(struct fairlock_engine *engine)
 }
 
 /*
- * The greeting was answered, so the server's time is known, and with it when the requests of old
- * connections have expired. The wait for that is at most the longest life of a request, because
- * this may be another server, with another clock.
+ * The greeting was answered. The requests of old connections have expired by our clock, or will have
+ * soon. The time that this server tells does not count: it may be another one, with another clock, and
+ * the one that has got them may be the master again on the next connection.
  */
 void fairlock_engine_greeted(struct fairlock_engine *engine)
 {
-  int64_t wait = engine->last_expiry - engine->server_now + 1;
-  if (wait < 0) wait = 0;
-  if (wait > engine->request_life_ms) wait = engine->request_life_ms;
-  engine->in_doubt_ms = (uint32_t)wait + margin((uint32_t)wait);
+  uint32_t left = sooner(engine->now, 2 * engine->response_ms, engine->requests_end);
+  engine->in_doubt_ms = left + margin(left);
   make_id(engine);
   set_stage(engine, UP);
   engine->connect_requested = false;

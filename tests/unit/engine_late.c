@@ -228,6 +228,30 @@ void test_ghost_of_a_leave_is_forgotten(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
+/*
+ * The next connection is to another server, whose clock is ahead, and the one after it to the server
+ * that may still get the leave.
+ */
+void test_ghost_of_a_leave_beside_another_clock(void)
+{
+  queue_a(500);
+  pass(500);
+  drain();
+  break_connection();
+  greet_late(3600000);
+  request(&a, FAIRLOCK_FOREVER, 1000);
+  CHECK(strstr(output, "SUBSCRIBE") == NULL);
+  pass(1000);
+  CHECK(sends_nothing());
+  break_connection();
+  greet();
+  CHECK(sends_nothing());
+  pass(800);
+  CHECK(sends_nothing());
+  pass(400);
+  CHECK(sends("SUBSCRIBE\r\n"));
+}
+
 /* After a fail-over the clock may be behind: what is in doubt expires all the same. */
 void test_doubt_has_a_bound(void)
 {

@@ -106,6 +106,8 @@ const struct check_test check_tests[] = {
     {"the ghost of a leave that lasts for a month", test_ghost_of_a_leave_in_the_far_past},
     {"a wrong time of the server is forgotten", test_a_wrong_time_is_forgotten},
     {"the ghost of a leave is forgotten", test_ghost_of_a_leave_is_forgotten},
+    {"ghost of a leave beside another clock", test_ghost_of_a_leave_beside_another_clock},
+    {"ghost of a slow link", test_ghost_of_a_slow_link},
     {"doubt has a bound: a server whose clock is behind", test_doubt_has_a_bound},
     /* engine_connection.c */
     {"a greeting that nobody answers", test_silent_greeting},
