@@ -181,14 +181,19 @@ static void make_id(struct fairlock_engine *engine)
 }
 
 /*
- * The greeting was answered. The requests of old connections have expired by our clock, or will have
- * soon. The time that this server tells does not count: it may be another one, with another clock, and
- * the one that has got them may be the master again on the next connection.
+ * The greeting was answered, so the server's time is known, and with it when the requests of old
+ * connections have expired. But this may be another server, whose clock is behind, or ahead, and the
+ * old one may be the master again on the next connection. So the wait for that does not end later than
+ * by our clock, nor earlier, but for what that clock may be wrong by.
  */
 void fairlock_engine_greeted(struct fairlock_engine *engine)
 {
-  uint32_t left = sooner(engine->now, 2 * engine->response_ms, engine->requests_end);
-  engine->in_doubt_ms = left + margin(left);
+  uint32_t most = left_until(engine->requests_end, engine->now);
+  uint32_t least = shorter(most, 2 * engine->response_ms);
+  int64_t wait = engine->last_expiry - engine->server_now + 1;
+  if (wait < least) wait = least;
+  if (wait > most) wait = most;
+  engine->in_doubt_ms = (uint32_t)wait + margin((uint32_t)wait);
   make_id(engine);
   set_stage(engine, UP);
   engine->connect_requested = false;

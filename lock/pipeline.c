@@ -39,16 +39,19 @@ static void delist(struct fairlock *handle)
 
 /*
  * Returns when a request that is written now expires, by the server's clock, and notes when all have
- * expired by ours. That may be later: the older the newest known time of the server is, the less exact.
+ * expired, by that and by ours. By ours it may be later: the older the newest known time of the server
+ * is, the less exact.
  */
 static int64_t expiry(struct fairlock_engine *engine)
 {
   uint32_t now = engine->now;
   uint32_t age = now - engine->sampled_at;
   uint32_t life = engine->response_ms;
-  uint32_t left = sooner(now, 2 * life, engine->requests_end);
-  engine->requests_end = now + longer(left, life + margin(age));
-  return engine->server_now + age + life;
+  int64_t expires = engine->server_now + age + life;
+  if (expires > engine->last_expiry) engine->last_expiry = expires;
+  life += margin(age);
+  engine->requests_end = now + longer(life, left_until(engine->requests_end, now));
+  return expires;
 }
 
 /* Gives the request in engine->request its number. From now on it is being written. */

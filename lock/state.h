@@ -305,7 +305,7 @@ struct fairlock_engine {
   /* engine.c and handle.c: why there are no useful answers at present; 0: there are */
   int last_error;
 
-  /* pipeline.c again: when all requests that were written have expired, by our clock */
+  /* pipeline.c again: by this time of our clock, all requests that were written have expired */
   uint32_t requests_end;
 
   /* schedule.c: all handles */
@@ -377,6 +377,9 @@ struct fairlock_engine {
 
   /* the newest known time of the server: reply.c */
   int64_t server_now;
+
+  /* pipeline.c: by this time of the server, all requests that were written have expired */
+  int64_t last_expiry;
 
   /* numbers of the reply under way: reply.c */
   int64_t values[5];

@@ -182,6 +182,7 @@ static bool valid_engine(void)
   HOLDS(E.response_ms <= FAIRLOCK_WAITER_MAX_MS / 2 * 3);
   HOLDS(E.connect_ms <= FAIRLOCK_DURATION_MAX_MS / 4 && good_wait(E.offline_ms));
   HOLDS(E.server_now >= -3000 && E.server_now <= TIME_MAX);
+  HOLDS(E.last_expiry >= -3000 && E.last_expiry <= TIME_MAX + 2 * (int64_t)UINT32_MAX);
   for (unsigned i = 0; i < VALUES; i++)
     HOLDS(E.values[i] >= -2 && E.values[i] <= NUMBER_MAX);
 

@@ -252,6 +252,35 @@ void test_ghost_of_a_leave_beside_another_clock(void)
   CHECK(sends("SUBSCRIBE\r\n"));
 }
 
+/*
+ * A clock of ours that is 1 % fast has gained 36 s in an idle hour, so the leave expires so much later
+ * by the clock of the same server.
+ */
+void test_ghost_of_a_leave_after_an_idle_hour(void)
+{
+  const int64_t gained = 36000;
+  set_up();
+  engine.offline_ms = FAIRLOCK_FOREVER;
+  greet();
+  for (int i = 0; i < 60; i++)
+    pass(60000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 500, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  pass(500);
+  drain(); /* the leave, which is valid until this time of the server: */
+  int64_t valid = engine.request.expires;
+  CHECK(valid >= server_time() - gained + 38000);
+  break_connection();
+  greet_late(-gained);
+  drain();
+  answer(0, 0, -gained); /* to the leave that was sent again */
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  while (sends_nothing())
+    pass(100);
+  CHECK(strstr(output, "SUBSCRIBE") != NULL);
+  CHECK(server_time() - gained > valid); /* else the leave would end this wait, or its hold */
+}
+
 /* After a fail-over the clock may be behind: what is in doubt expires all the same. */
 void test_doubt_has_a_bound(void)
 {

@@ -168,7 +168,8 @@ void test_ghost_of_a_leave_in_the_far_past(void);
 void test_a_wrong_time_is_forgotten(void);
 void test_ghost_of_a_leave_is_forgotten(void);
 void test_ghost_of_a_leave_beside_another_clock(void);
-void test_ghost_of_a_slow_link(void);
+void test_ghost_of_a_very_slow_link(void);
+void test_ghost_of_a_leave_after_an_idle_hour(void);
 void test_doubt_has_a_bound(void);
 
 /* engine_connection.c */

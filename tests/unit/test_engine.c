@@ -107,7 +107,8 @@ const struct check_test check_tests[] = {
     {"a wrong time of the server is forgotten", test_a_wrong_time_is_forgotten},
     {"the ghost of a leave is forgotten", test_ghost_of_a_leave_is_forgotten},
     {"ghost of a leave beside another clock", test_ghost_of_a_leave_beside_another_clock},
-    {"ghost of a slow link", test_ghost_of_a_slow_link},
+    {"ghost of a very slow link", test_ghost_of_a_very_slow_link},
+    {"ghost of a leave after an idle hour", test_ghost_of_a_leave_after_an_idle_hour},
     {"doubt has a bound: a server whose clock is behind", test_doubt_has_a_bound},
     /* engine_connection.c */
     {"a greeting that nobody answers", test_silent_greeting},
