@@ -166,7 +166,6 @@ static void make_id(struct fairlock_engine *engine)
 {
   const char *id = engine->config->client_id;
   if (engine->id_size > 0) return;
-  engine->requests_end = engine->now; /* there were none */
   if (id != NULL) {
     engine->id_size = (uint8_t)strlen(id);
     memcpy(engine->id, id, engine->id_size);
@@ -182,17 +181,17 @@ static void make_id(struct fairlock_engine *engine)
 
 /*
  * The greeting was answered, so the server's time is known, and with it when the requests of old
- * connections have expired. But this may be another server, whose clock is behind, or ahead, and the
- * old one may be the master again on the next connection. So the wait for that does not end later than
- * by our clock, nor earlier, but for what that clock may be wrong by.
+ * connections have expired. But this may be another server. If its clock is behind, the wait is at most
+ * the longest life of a request. If it is ahead, they expire by our clock, because the server that has
+ * got them may be the master again on the next connection.
  */
 void fairlock_engine_greeted(struct fairlock_engine *engine)
 {
-  uint32_t most = left_until(engine->requests_end, engine->now);
-  uint32_t least = shorter(most, 2 * engine->response_ms);
   int64_t wait = engine->last_expiry - engine->server_now + 1;
-  if (wait < least) wait = least;
-  if (wait > most) wait = most;
+  uint32_t age = engine->now - engine->requested_at;
+  uint32_t left = age < engine->response_ms ? engine->response_ms - age : 0;
+  if (wait < left) wait = left;
+  if (wait > engine->request_life_ms) wait = engine->request_life_ms;
   engine->in_doubt_ms = (uint32_t)wait + margin((uint32_t)wait);
   make_id(engine);
   set_stage(engine, UP);

@@ -38,19 +38,18 @@ static void delist(struct fairlock *handle)
 }
 
 /*
- * Returns when a request that is written now expires, by the server's clock, and notes when all have
- * expired, by that and by ours. By ours it may be later: the older the newest known time of the server
- * is, the less exact.
+ * Returns when a request that is written now expires, by the server's clock. Notes the latest
+ * expiry and the longest life of all requests that may become in doubt.
  */
 static int64_t expiry(struct fairlock_engine *engine)
 {
-  uint32_t now = engine->now;
-  uint32_t age = now - engine->sampled_at;
+  uint32_t age = engine->now - engine->sampled_at; /* how old the newest known time is */
   uint32_t life = engine->response_ms;
+  engine->requested_at = engine->now;
   int64_t expires = engine->server_now + age + life;
   if (expires > engine->last_expiry) engine->last_expiry = expires;
   life += margin(age);
-  engine->requests_end = now + longer(life, left_until(engine->requests_end, now));
+  if (life > engine->request_life_ms) engine->request_life_ms = life;
   return expires;
 }
 
@@ -128,10 +127,13 @@ uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle)
   return comes_after(handle->newest, handle->engine->last_received) ? handle->kinds_sent : 0;
 }
 
-/* Counts one more answer. */
+/* Counts one more answer. When all requests are answered, none can come to be in doubt. */
 void fairlock_pipeline_count(struct fairlock_engine *engine)
 {
   engine->last_received++;
+  if (fairlock_pipeline_busy(engine) || !doubt_over(engine, engine->now)) return;
+  engine->last_expiry = 0;
+  engine->request_life_ms = 0;
 }
 
 /* Removes the handle's oldest request, which was answered. Returns when it was sent. */

@@ -305,8 +305,11 @@ struct fairlock_engine {
   /* engine.c and handle.c: why there are no useful answers at present; 0: there are */
   int last_error;
 
-  /* pipeline.c again: by this time of our clock, all requests that were written have expired */
-  uint32_t requests_end;
+  /* pipeline.c again: the longest time for which a request now under way may be valid */
+  uint32_t request_life_ms;
+
+  /* when the newest request was written */
+  uint32_t requested_at;
 
   /* schedule.c: all handles */
   struct fairlock *first;
@@ -378,7 +381,7 @@ struct fairlock_engine {
   /* the newest known time of the server: reply.c */
   int64_t server_now;
 
-  /* pipeline.c: by this time of the server, all requests that were written have expired */
+  /* pipeline.c: by this time of the server, all requests that were sent have expired */
   int64_t last_expiry;
 
   /* numbers of the reply under way: reply.c */

@@ -57,12 +57,6 @@ static inline uint32_t sooner(uint32_t now, uint32_t in_ms, uint32_t time)
   return shorter(in_ms, time - now);
 }
 
-/* The time from now to `time`; 0 if that has passed, or is further away than HORIZON_MS. */
-static inline uint32_t left_until(uint32_t time, uint32_t now)
-{
-  return time - now < HORIZON_MS ? time - now : 0;
-}
-
 /*
  * How much two clocks that differ by 1 % may disagree about an interval. A hold is believed in for
  * so much less; an old request is feared for so much more.

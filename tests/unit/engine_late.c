@@ -313,3 +313,95 @@ void test_doubt_ends_with_later_answers(void)
   break_connection();
   CHECK_EQUAL(a.in_doubt, 0);
 }
+
+/* Our clock is 1 % fast, and has been for an idle hour: the first request after it was answered long ago. */
+void test_answered_requests_are_not_feared(void)
+{
+  const int64_t gained = 36000;
+  set_up();
+  engine.offline_ms = FAIRLOCK_FOREVER;
+  greet();
+  for (int i = 0; i < 60; i++)
+    pass(60000);
+  request(&b, 0, 1000);
+  answer(0, 500, -gained);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 500, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, -gained);
+  pass(500);
+  drain(); /* the leave, valid for 2 s */
+  CHECK(engine.request.expires <= server_time() - gained + 2100);
+  break_connection();
+  greet_late(-gained);
+  drain();
+  answer(0, 0, -gained);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  pass(4100);
+  CHECK(sends("SUBSCRIBE\r\n"));
+}
+
+/* Our clock is right, but after a fail-over the server's is a minute behind. */
+void test_answered_requests_are_not_feared_after_a_failover(void)
+{
+  const int64_t late = -60000;
+  set_up();
+  engine.offline_ms = FAIRLOCK_FOREVER;
+  greet();
+  for (int i = 0; i < 60; i++)
+    pass(60000);
+  request(&b, 0, 1000);
+  answer(0, 500, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 500, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  pass(500);
+  drain(); /* the leave, valid for 2 s */
+  break_connection();
+  greet_late(late);
+  drain();
+  answer(0, 0, late);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  pass(4100);
+  CHECK(sends("SUBSCRIBE\r\n"));
+}
+
+/* Our clock is 1 % fast, and the greeting comes when the leave has expired by our clock. */
+void test_ghost_of_a_leave_by_a_fast_clock(void)
+{
+  queue_a(500);
+  engine.offline_ms = FAIRLOCK_FOREVER;
+  pass(500);
+  drain();
+  int64_t valid = engine.request.expires;
+  break_connection();
+  pass(2000);
+  greet_late(-20);
+  drain();
+  answer(0, 0, -20);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  while (sends_nothing())
+    pass(1);
+  CHECK(server_time() - 20 > valid);
+}
+
+/* The clock of the same server was set back by 1.5 s meanwhile. */
+void test_ghost_of_a_leave_when_the_clock_is_set_back(void)
+{
+  const int64_t back = -1500;
+  queue_a(500);
+  engine.offline_ms = FAIRLOCK_FOREVER;
+  pass(500);
+  drain();
+  int64_t valid = engine.request.expires;
+  break_connection();
+  pass(2000);
+  greet_late(back);
+  drain();
+  answer(0, 0, back);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  while (sends_nothing())
+    pass(1);
+  CHECK(server_time() + back > valid);
+}

@@ -170,6 +170,10 @@ void test_ghost_of_a_leave_is_forgotten(void);
 void test_ghost_of_a_leave_beside_another_clock(void);
 void test_ghost_of_a_very_slow_link(void);
 void test_ghost_of_a_leave_after_an_idle_hour(void);
+void test_answered_requests_are_not_feared(void);
+void test_answered_requests_are_not_feared_after_a_failover(void);
+void test_ghost_of_a_leave_by_a_fast_clock(void);
+void test_ghost_of_a_leave_when_the_clock_is_set_back(void);
 void test_doubt_has_a_bound(void);
 
 /* engine_connection.c */

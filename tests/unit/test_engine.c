@@ -109,6 +109,12 @@ const struct check_test check_tests[] = {
     {"ghost of a leave beside another clock", test_ghost_of_a_leave_beside_another_clock},
     {"ghost of a very slow link", test_ghost_of_a_very_slow_link},
     {"ghost of a leave after an idle hour", test_ghost_of_a_leave_after_an_idle_hour},
+    {"answered requests are not feared", test_answered_requests_are_not_feared},
+    {"answered requests are not feared after a failover",
+     test_answered_requests_are_not_feared_after_a_failover},
+    {"ghost of a leave by a fast clock", test_ghost_of_a_leave_by_a_fast_clock},
+    {"ghost of a leave when the clock is set back",
+     test_ghost_of_a_leave_when_the_clock_is_set_back},
     {"doubt has a bound: a server whose clock is behind", test_doubt_has_a_bound},
     /* engine_connection.c */
     {"a greeting that nobody answers", test_silent_greeting},
