@@ -114,6 +114,8 @@ static uint8_t backlog[HOSTILE_SIZE]; /* what the server has said, but was not d
 static size_t backlog_start, backlog_end;
 /* the engine was last told that there is nothing to receive, or was offline */
 static uint32_t drained;
+static uint32_t due; /* when the engine has asked to be called again, at the latest */
+static bool slept;   /* it was called much later, and there has been something to receive since */
 static uint32_t longest_trip; /* round trip that the engine has measured */
 
 static void fail(const char *what, int line)
@@ -143,6 +145,7 @@ static void deliver(size_t most)
     if (engine.id_size == 0 || (follows && engine.stage < UP))
       part = 1; /* the witness has to know the id, and whether there are shards, before more */
     witness.sharded = engine.sharded;
+    witness.late = slept || (int32_t)(now - due) >= 0;
     witness_received(&witness, backlog + backlog_start, part, now);
     memcpy(to, backlog + backlog_start, part);
     fairlock_engine_received(&engine, part, now);
@@ -175,6 +178,13 @@ static void look_for_bytes(void)
   if (wants & FAIRLOCK_CLOSE || (connected && backlog_start < backlog_end)) return;
   if (connected) fairlock_engine_received(&engine, 0, now);
   drained = now;
+}
+
+/* Whether the caller has overslept, so that the next bytes to read may have come long ago. */
+static void notice_sleep(void)
+{
+  if (drained == now) slept = false;
+  else if ((int32_t)(now - due) >= (int32_t)OVERSLEPT_MS) slept = true;
 }
 
 /* Lets the server say something; what it had said before comes first. */
@@ -615,8 +625,11 @@ static void check_verdict(const struct fairlock *handle, struct caller *caller)
   }
   if (caller->result != FAIRLOCK_PENDING && !caller->touched)
     CHECK(handle->result == caller->result);
-  /* a message makes a waiter ask, and its silence counts from then */
-  if (in(witness.answered | witness.messages, handle)) caller->answered = now;
+  /*
+   * A message makes a waiter ask, and its silence counts from then. So does that of a handle which
+   * has to ask again because of an answer that was read late.
+   */
+  if (in(witness.answered | witness.messages | witness.repeats, handle)) caller->answered = now;
   if (handle->result == FAIRLOCK_PENDING) {
     int32_t unheard = (int32_t)(drained - caller->answered);
     int32_t most = (int32_t)(longest_patience() + longest_timeout());
@@ -836,7 +849,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   memset(callers, 0, sizeof callers);
   witness_init(&witness, now);
   CHECK(config.receive_buffer != NULL && config.send_buffer != NULL);
-  drained = now;
+  drained = due = now;
+  slept = false;
   longest_trip = 0;
   CHECK(fairlock_engine_init(&engine, &config) == FAIRLOCK_OK);
   memset(&topology, 0, sizeof topology);
@@ -863,10 +877,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
       witness.heirs[i].waits = callers[i].there && waiting(&slots[i].handle);
     step();
     look_for_bytes();
+    notice_sleep();
     fairlock_engine_tick(&engine, now);
     /* a wait that ends leaves the queue first, and is over then */
     fairlock_engine_tick(&engine, now);
     check();
+    due = now + fairlock_engine_deadline(&engine, now);
   }
   free(config.receive_buffer);
   free(config.send_buffer);

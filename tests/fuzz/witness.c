@@ -104,6 +104,7 @@ void witness_init(struct witness *witness, uint32_t now)
   witness->sharded = false;
   witness->sentinel = false;
   witness->credentials = false;
+  witness->late = false;
   witness->keeps = false;
   witness_connected(witness, 0);
   witness_step(witness);
@@ -132,6 +133,7 @@ void witness_step(struct witness *witness)
   witness->allowed = 0;
   witness->answered = 0;
   witness->messages = 0;
+  witness->repeats = 0;
   witness->refused = 0;
 }
 
@@ -337,6 +339,18 @@ static bool take_argument(const struct witness *witness, struct witness_request 
   return good_id && take_numbers(argument, request);
 }
 
+/* The handles of the lock that the script is for. */
+static uint64_t handles_of(const struct witness *witness, const struct witness_element *key)
+{
+  uint64_t handles = 0;
+  for (unsigned i = 0; i < WITNESS_LOCKS; i++) {
+    const struct witness_lock *lock = &witness_locks[witness->names[i]];
+    bool its = key->size == lock->size && memcmp(key->text, lock->name, lock->size) == 0;
+    if (its && witness->numbers[i] != 0) handles |= bit(witness->numbers[i]);
+  }
+  return handles;
+}
+
 /* EVALSHA script 4 lock queue timeout ours [argument [limit [newer token]]]. */
 static bool take_script(struct witness *witness)
 {
@@ -350,12 +364,14 @@ static bool take_script(struct witness *witness)
   if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
   if (request->script == 0 || !is(&elements[2], "4") || witness->greeted < witness->greetings)
     return false;
+  request->senders = handles_of(witness, &elements[3]);
   if (request->script == 'i') return witness->sent.count == 7;
   bool downgrades = request->script == 'D';
   bool shared = request->script == 'S' || downgrades;
   if (witness->sent.count != 8U + shared && !(downgrades && witness->sent.count == 10))
     return false;
   if (!take_argument(witness, request)) return false;
+  if (request->number != 0) request->senders = bit(request->number);
   if (downgrades && !take_downgrade(witness, request)) return false;
   if (shared) request->script = 'a'; /* it is what that is */
   if (request->script == 'a' && !good_limit(witness, request->number, shared)) return false;
@@ -603,6 +619,13 @@ static void take_downgraded(struct witness *witness, const struct witness_reques
   if (gone) witness->refused |= bit(request->number);
 }
 
+/* The request was answered, but perhaps not carried out, and then has to be sent again. */
+static void take_repeat(struct witness *witness, const struct witness_request *request)
+{
+  if (request->script == 'w' && witness->waits) request = &witness->waiter;
+  if (witness->late && !superseded(witness, request)) witness->repeats |= request->senders;
+}
+
 static void take_answer(struct witness *witness)
 {
   const struct witness_element *elements = witness->received.elements;
@@ -618,6 +641,7 @@ static void take_answer(struct witness *witness)
   if (strchr("iAce", request->script) != NULL || superseded(witness, request)) return;
   if (witness->received.type != RESP_ARRAY || witness->received.count != 3) return;
   take_time(witness, elements[2].number, request->seen_at);
+  if (elements[0].number == -2) take_repeat(witness, request);
   if (request->script == 'b') return;
   take_downgraded(witness, request, elements[0].number == -1);
   bool holds = elements[0].number == 1 && request->lease > 0;
@@ -637,6 +661,7 @@ static void take_error(struct witness *witness)
   if (witness->first == witness->last) return;
   const struct witness_request *request = &witness->requests[witness->first++];
   char script = request->script;
+  take_repeat(witness, request);
   take_downgraded(witness, request, false);
   if (script == 'w') witness->waits = false;
   if (script == 'c') witness->tracks = false;
@@ -737,6 +762,9 @@ void witness_received(struct witness *witness, const uint8_t *data, size_t size,
 {
   witness->now = now;
   (void)read_stream(witness, &witness->received, data, size, take_received);
+  /* an error that is longer than the engine's buffer counts for the engine before its end is here */
+  bool more = witness->received.used > 0 && witness->first < witness->last;
+  if (more) take_repeat(witness, &witness->requests[witness->first]);
 }
 
 bool witness_allows(const struct witness *witness, uint32_t number, uint64_t token, uint32_t *until)

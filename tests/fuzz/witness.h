@@ -39,6 +39,11 @@ struct witness_request {
   uint64_t newer;   /* of a downgrade: the token behind the limit; 0: none */
   unsigned order;   /* how many scripts were sent up to this one */
   uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
+  /*
+   * those handles that may have sent a script, a bit for each number: all handles of the lock if the
+   * script names none
+   */
+  uint64_t senders;
 };
 
 /*
@@ -114,6 +119,7 @@ struct witness {
   bool sharded;      /* channels belong to shards */
   bool sentinel;     /* the connection is to a Sentinel */
   bool credentials;  /* a function gives them */
+  bool late;         /* this device was frozen: what it reads may have come long ago */
 
   /* locks that are kept: whether it may, and is said to, be told of each queue */
   bool keeps;
@@ -131,6 +137,7 @@ struct witness {
   unsigned allowed;
   uint64_t answered; /* the handles that got a useful answer in this step, a bit for each number */
   uint64_t messages; /* those that got a message */
+  uint64_t repeats;  /* those that may have to ask again, after an answer that was read late */
   uint64_t refused;  /* those to whose downgrade it says in this step that the hold is gone */
 };
 
