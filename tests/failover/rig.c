@@ -138,10 +138,11 @@ bool node_open(const struct node *node, struct raw *raw)
   return open_raw(node, node->port, raw);
 }
 
+/* What did not come in time would be taken for the next reply. */
 static bool stands(struct raw *raw)
 {
   char byte;
-  if (raw->socket <= 0) return false;
+  if (raw->socket <= 0 || raw->count == 0) return false;
   ssize_t got = recv(raw->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got > 0 || (got < 0 && errno == EAGAIN);
 }
@@ -537,9 +538,9 @@ bool sentinels_be_patient(struct rig *rig, bool patient)
   return good;
 }
 
-int sentinels_promoted(struct rig *rig, int old)
+int sentinels_promoted(struct rig *rig, int old, int limit_ms)
 {
-  int64_t until = now_ms() + MOVED_SOON;
+  int64_t until = now_ms() + limit_ms;
   while (now_ms() < until) {
     int master = agreed_master(rig);
     if (master >= 0 && master != old && strcmp(node_role(&rig->node[master]), "master") == 0)
@@ -552,9 +553,20 @@ int sentinels_promoted(struct rig *rig, int old)
 int sentinels_promote(struct rig *rig, int old)
 {
   CHECK(sentinels_be_patient(rig, false));
-  int master = sentinels_promoted(rig, old);
+  int master = sentinels_promoted(rig, old, MOVED_SOON);
   CHECK(sentinels_be_patient(rig, true));
   return master;
+}
+
+void sentinels_show(struct rig *rig)
+{
+  for (int i = 0; i < NODES; i++) {
+    struct node *node = &rig->node[i];
+    if (!node_answers(node)) printf("\n# node %d: dead or frozen", i);
+    else if (!node->sentinel) printf("\n# node %d: %s", i, node_role(node));
+    else printf("\n# node %d: names %d, %s", i, sentinel_names(rig, i), told(node, "flags"));
+  }
+  printf("\n");
 }
 
 bool sentinels_settle(struct rig *rig, int master)

@@ -120,7 +120,10 @@ int sentinel_names(struct rig *rig, int sentinel);
  * because of sentinels_fail_over().
  */
 int sentinels_promote(struct rig *rig, int old);
-int sentinels_promoted(struct rig *rig, int old);
+int sentinels_promoted(struct rig *rig, int old, int limit_ms);
+
+/* Prints what each node says of the master, for whoever looks for why none was promoted. */
+void sentinels_show(struct rig *rig);
 
 /*
  * Waits until the fail-over is over for the Sentinels, too: the other live servers, on the master's

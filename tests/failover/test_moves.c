@@ -206,17 +206,19 @@ static int promote_by_sentinels(void)
   return sentinels_promote(&rig, master);
 }
 
-/* They give up a fail-over when no replica seems good, as after a moment in which none answered. */
+/*
+ * They give up a fail-over when no replica seems good, as after a moment in which none answered: so
+ * they are asked again, while the old master is still the one that they name.
+ */
 static int ask_sentinels(void)
 {
   int64_t until = now_ms() + MOVED_SOON;
-  while (sentinel_names(&rig, 3) == master && now_ms() < until) {
-    int64_t again = now_ms() + ASK_SENTINELS_MS;
-    if (!CHECK(sentinels_fail_over(&rig))) return -1;
-    while (sentinel_names(&rig, 3) == master && now_ms() < again)
-      sleep_ms(20);
+  int promoted = -1;
+  while (promoted < 0 && now_ms() < until) {
+    if (sentinel_names(&rig, 3) == master && !CHECK(sentinels_fail_over(&rig))) break;
+    promoted = sentinels_promoted(&rig, master, ASK_SENTINELS_MS);
   }
-  return sentinels_promoted(&rig, master);
+  return promoted;
 }
 
 static bool move_by_sentinels(enum move move)
@@ -224,7 +226,10 @@ static bool move_by_sentinels(enum move move)
   if (move == CRASHED) return crash();
   bool absent = move == KILLED || move == FROZEN;
   int promoted = absent ? without_master(move, promote_by_sentinels) : ask_sentinels();
-  if (!CHECK(promoted >= 0)) return false;
+  if (!CHECK(promoted >= 0)) {
+    sentinels_show(&rig);
+    return false;
+  }
   master = promoted;
   return CHECK(sentinels_settle(&rig, master));
 }

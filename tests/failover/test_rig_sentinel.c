@@ -89,7 +89,7 @@ static void test_killed_master(void)
   node_revive(&rig.node[0]);
   CHECK(node_becomes(&rig.node[0], "slave") && node_follows(&rig.node[0]));
   CHECK_EQUAL(raw_number(ask(0), "GET door"), 2);
-  CHECK_EQUAL(sentinels_promoted(&rig, 0), master);
+  CHECK_EQUAL(sentinels_promoted(&rig, 0, MOVED_SOON), master);
   rig_stop(&rig);
 }
 
@@ -119,7 +119,7 @@ static void test_manual_failover(void)
   CHECK(node_open(&rig.node[0], &one));
   CHECK(raw_run(&one, "SET door 1"));
   CHECK(sentinels_fail_over(&rig));
-  CHECK(sentinels_promoted(&rig, 0) > 0);
+  CHECK(sentinels_promoted(&rig, 0, MOVED_SOON) > 0);
   CHECK(node_becomes(&rig.node[0], "slave"));
   CHECK(!raw_run(&one, "PING") && one.count == 0);
   raw_close(&one);

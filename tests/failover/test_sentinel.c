@@ -50,7 +50,7 @@ static void test_manual_failover(void)
   struct connection connection = scene_connection(3, 0);
   scene_gather(&connection, 0);
   CHECK(sentinels_fail_over(&rig));
-  int master = sentinels_promoted(&rig, 0);
+  int master = sentinels_promoted(&rig, 0, MOVED_SOON);
   if (!CHECK(master > 0)) return;
   CHECK(scene_renewed(master));
   scene_end();
@@ -138,7 +138,7 @@ static void test_passwords(void)
   connection.password = options.password;
   scene_gather(&connection, 0);
   CHECK(sentinels_fail_over(&rig));
-  int master = sentinels_promoted(&rig, 0);
+  int master = sentinels_promoted(&rig, 0, MOVED_SOON);
   if (!CHECK(master > 0)) return;
   CHECK(scene_renewed(master));
   scene_end();

@@ -88,7 +88,7 @@ static void test_sentinel_manual(void)
   sentinels_start(&rig, NULL);
   gather(3, 0, 0);
   CHECK(sentinels_fail_over(&rig));
-  int master = sentinels_promoted(&rig, 0);
+  int master = sentinels_promoted(&rig, 0, MOVED_SOON);
   if (CHECK(master > 0)) CHECK(goes_on(master));
   end();
 }
