@@ -182,8 +182,9 @@ static void make_id(struct fairlock_engine *engine)
 /*
  * The greeting was answered, so the server's time is known, and with it when the requests of old
  * connections have expired. But this may be another server. If its clock is behind, the wait is at most
- * the longest life of a request. If it is ahead, they expire by our clock, because the server that has
- * got them may be the master again on the next connection.
+ * the longest life of a request. If it is ahead, the server that has got them may be the master again on
+ * the next connection: so the newest of them is given response_ms by our clock. That was its life, unless
+ * a longer round trip was measured when it was sent.
  */
 void fairlock_engine_greeted(struct fairlock_engine *engine)
 {
