@@ -24,6 +24,7 @@
 #endif
 
 #define TILT_MS    3000
+#define LOOK_MS    1000 /* how often a Sentinel looks at a server */
 #define BUS_OFFSET 10000 /* of a server before 7.0, which knows no cluster-port */
 
 static char root[40]; /* of all rigs of the program */
@@ -200,13 +201,13 @@ static bool answers_itself(struct node *node)
 /*
  * A Sentinel that was not run for two seconds trusts nothing that it has seen (TILT), and does nothing
  * for a while: usually 30 s, as long as a lease. A machine that stands still for a moment stops
- * all three. Before 7.0 that time cannot be changed.
+ * all three. It looks at a server every 10 s. Before 7.0 these times cannot be changed.
  */
 static bool is_up(struct node *node)
 {
   if (!answers_itself(node)) return false;
   if (node->sentinel && server_version() >= 700)
-    CHECK(raw_run(node_raw(node), "SENTINEL DEBUG tilt-period %d", TILT_MS));
+    CHECK(raw_run(node_raw(node), "SENTINEL DEBUG tilt-period %d info-period %d", TILT_MS, LOOK_MS));
   return true;
 }
 
@@ -564,20 +565,53 @@ void sentinels_show(struct rig *rig)
     struct node *node = &rig->node[i];
     if (!node_answers(node)) printf("\n# node %d: dead or frozen", i);
     else if (!node->sentinel) printf("\n# node %d: %s", i, node_role(node));
-    else printf("\n# node %d: names %d, %s", i, sentinel_names(rig, i), told(node, "flags"));
+    else printf("\n# node %d: names %d", i, sentinel_names(rig, i));
   }
   printf("\n");
 }
 
+/* Another live node than the master, on its side of the network. */
+static bool beside(const struct rig *rig, int node, int master)
+{
+  bool apart = ((rig->cut_off >> node) & 1U) != ((rig->cut_off >> master) & 1U);
+  return node != master && !apart && node_answers(&rig->node[node]);
+}
+
+/* For how long a Sentinel has not heard from a replica. */
+static int64_t unheard_ms(struct node *sentinel, const struct node *replica)
+{
+  struct raw *raw = node_raw(sentinel);
+  int64_t count = raw->socket < 0 ? 0 : raw_number(raw, "SENTINEL SLAVES " SERVICE);
+  bool found = false;
+  for (size_t i = 0; count > 0 && i + 1 < raw->count; i++) {
+    const char *field = raw->element[i].text, *value = raw->element[i + 1].text;
+    if (strcmp(field, "port") == 0) found = atoi(value) == replica->port;
+    if (found && strcmp(field, "info-refresh") == 0) return atoll(value);
+  }
+  return INT64_MAX;
+}
+
+/* A Sentinel has ended the fail-over, and has heard from all replicas since they follow the master. */
+static bool has_settled(struct rig *rig, int sentinel, int master, int64_t since)
+{
+  struct node *node = &rig->node[sentinel];
+  for (int i = 0; i < 3; i++) {
+    int64_t passed = now_ms() - since;
+    if (beside(rig, i, master) && unheard_ms(node, &rig->node[i]) >= passed) return false;
+  }
+  return strcmp(told(node, "flags"), "master") == 0;
+}
+
 bool sentinels_settle(struct rig *rig, int master)
 {
-  int64_t until = now_ms() + MOVED_SOON;
-  for (int i = 0; i < NODES; i++) {
+  for (int i = 0; i < 3; i++) {
     struct node *node = &rig->node[i];
-    bool apart = ((rig->cut_off >> i) & 1U) != ((rig->cut_off >> master) & 1U);
-    if (!node_answers(node) || i == master || apart) continue;
-    if (!node->sentinel && (!node_becomes(node, "slave") || !node_follows(node))) return false;
-    while (node->sentinel && strcmp(told(node, "flags"), "master") != 0) {
+    if (beside(rig, i, master) && (!node_becomes(node, "slave") || !node_follows(node)))
+      return false;
+  }
+  int64_t since = now_ms(), until = since + MOVED_SOON;
+  for (int i = 3; i < NODES; i++) {
+    while (beside(rig, i, master) && !has_settled(rig, i, master, since)) {
       if (now_ms() > until) return false;
       sleep_ms(20);
     }
