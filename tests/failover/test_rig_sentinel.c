@@ -113,6 +113,34 @@ static void test_frozen_master(void)
   rig_stop(&rig);
 }
 
+/* How many replicas a Sentinel takes for replicas, and not for the masters that they were before. */
+static int known_replicas(int sentinel)
+{
+  struct raw *raw = ask(sentinel);
+  int known = 0;
+  int64_t count = raw_number(raw, "SENTINEL SLAVES " SERVICE);
+  for (size_t i = 0; count > 0 && i + 1 < raw->count; i++) {
+    known += strcmp(raw->element[i].text, "role-reported") == 0 &&
+             strcmp(raw->element[i + 1].text, "slave") == 0;
+  }
+  return known;
+}
+
+/* When a fail-over has settled, no Sentinel will correct a replica, which may be the next master. */
+static void test_settled(void)
+{
+  sentinels_start(&rig, NULL);
+  node_freeze(&rig.node[0]);
+  int master = sentinels_promote(&rig, 0);
+  node_thaw(&rig.node[0]);
+  if (!CHECK(master > 0) || !CHECK(sentinels_settle(&rig, master))) return;
+  for (int i = 3; i < 6; i++)
+    CHECK_EQUAL(known_replicas(i), 2);
+  CHECK(sentinels_fail_over(&rig));
+  CHECK(sentinels_promoted(&rig, master, MOVED_SOON) >= 0);
+  rig_stop(&rig);
+}
+
 static void test_manual_failover(void)
 {
   sentinels_start(&rig, NULL);
@@ -249,6 +277,7 @@ const struct check_test check_tests[] = {
     {"rig_sentinel_greetings", test_greetings},
     {"rig_killed_master", test_killed_master},
     {"rig_frozen_master_wakes", test_frozen_master},
+    {"rig_settled", test_settled},
     {"rig_manual_failover", test_manual_failover},
     {"rig_dead_sentinels", test_dead_sentinels},
     {"rig_split_brain", test_split_brain},
