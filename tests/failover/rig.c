@@ -24,7 +24,7 @@
 #endif
 
 #define TILT_MS    3000
-#define LOOK_MS    1000 /* how often a Sentinel looks at a server */
+#define LOOK_MS    1000  /* how often a Sentinel looks at a server */
 #define BUS_OFFSET 10000 /* of a server before 7.0, which knows no cluster-port */
 
 static char root[40]; /* of all rigs of the program */
@@ -207,7 +207,8 @@ static bool is_up(struct node *node)
 {
   if (!answers_itself(node)) return false;
   if (node->sentinel && server_version() >= 700)
-    CHECK(raw_run(node_raw(node), "SENTINEL DEBUG tilt-period %d info-period %d", TILT_MS, LOOK_MS));
+    CHECK(
+        raw_run(node_raw(node), "SENTINEL DEBUG tilt-period %d info-period %d", TILT_MS, LOOK_MS));
   return true;
 }
 
