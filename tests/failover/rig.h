@@ -128,9 +128,9 @@ void sentinels_show(struct rig *rig);
 /*
  * Waits until the fail-over is over for the Sentinels, too: the other live servers, on the master's
  * side of the network, follow it, and each Sentinel knows. A master that dies before that is not
- * replaced: the Sentinel that leads the fail-over never completes it, and begins no other. One that
- * takes a replica for the master that it was before makes it follow again, also when another one has
- * just promoted it: then all name a master that is none, for down-after-milliseconds and longer.
+ * replaced: the Sentinel that leads the fail-over never completes it, and begins no other. And a
+ * Sentinel that takes a replica for the master that it was demotes it, also when another one has just
+ * promoted it.
  */
 bool sentinels_settle(struct rig *rig, int master);
 
