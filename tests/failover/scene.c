@@ -10,6 +10,9 @@ struct contest contest;
 /* The holder's lease; when it was last extended, as far as we know, and until when it then believed. */
 static int64_t lease_ms, extended_ms, believed_us;
 
+/* What the keeper had before the servers moved. */
+static uint64_t kept;
+
 struct connection scene_connection(int first, int replicas)
 {
   static char url[400];
@@ -112,13 +115,13 @@ void scene_end(void)
   rig_stop(&rig);
 }
 
-/* Its last two holds have one token, so it has kept the lock in between. */
-static bool has_kept(void)
+/* The token of its last two holds, between which it has kept the lock; 0: it has not. */
+static uint64_t token_kept(void)
 {
   size_t used = atomic_load(contest.used);
-  if (used < 2) return false;
+  if (used < 2) return 0;
   const struct hold *last = &contest.hold[used - 1];
-  return atomic_load(&last->written) && last[0].token == last[-1].token;
+  return atomic_load(&last->written) && last[0].token == last[-1].token ? last->token : 0;
 }
 
 void scene_keeper(const struct connection *connection)
@@ -127,17 +130,19 @@ void scene_keeper(const struct connection *connection)
   keeping.keep_ms = 15000;
   contest_begin(&contest, DOOR);
   (void)contest_round(&contest, &keeping, FAIRLOCK_RENEW, 20);
-  AWAIT(has_kept(), sleep_ms(5));
+  AWAIT((kept = token_kept()) != 0, sleep_ms(5));
+  CHECK(kept != 0);
 }
 
 void scene_keeper_ends(const struct connection *connection)
 {
-  uint64_t token = contest.hold[atomic_load(contest.used) - 1].token;
+  uint64_t next = kept;
   int64_t until = now_ms() + MOVED_SOON;
-  while ((!has_kept() || contest.hold[atomic_load(contest.used) - 1].token == token) &&
-         now_ms() < until)
+  while ((next == 0 || next == kept) && now_ms() < until) {
     sleep_ms(5);
-  CHECK(has_kept());
+    next = token_kept();
+  }
+  CHECK(next != 0 && next != kept);
   int waiter = contest_pass(&contest, connection, FAIRLOCK_RENEW, 20);
   CHECK(contest_over(&contest, waiter));
   CHECK_EQUAL(atomic_load(&contest.contender[waiter].status), FAIRLOCK_OK);
