@@ -23,9 +23,10 @@
 #define REDIS_SERVER "build/redis-server"
 #endif
 
-#define TILT_MS    3000
-#define LOOK_MS    1000  /* how often a Sentinel looks at a server */
-#define BUS_OFFSET 10000 /* of a server before 7.0, which knows no cluster-port */
+#define TILT_MS     3000
+#define LOOK_MS     1000  /* how often a Sentinel looks at a server */
+#define GIVEN_UP_MS 20000 /* a fail-over that has not come since has been given up */
+#define BUS_OFFSET  10000 /* of a server before 7.0, which knows no cluster-port */
 
 static char root[40]; /* of all rigs of the program */
 
@@ -466,15 +467,22 @@ void rig_url(const struct rig *rig, int first, char *url, size_t size)
 
 /* Sentinel */
 
+/* A field of the list of names and values that begins at an element; "" for none. */
+static const char *field_of(const struct raw *raw, size_t at, const char *name)
+{
+  size_t end = at + 1 + (size_t)raw->element[at].integer;
+  for (size_t i = at + 1; i < end && i + 1 < raw->count; i += 2) {
+    if (strcmp(raw->element[i].text, name) == 0) return raw->element[i + 1].text;
+  }
+  return "";
+}
+
 /* What a Sentinel says of the master in a field; "" for nothing. */
 static const char *told(struct node *sentinel, const char *field)
 {
   struct raw *raw = node_raw(sentinel);
-  int64_t count = raw->socket < 0 ? 0 : raw_number(raw, "SENTINEL MASTER " SERVICE);
-  for (size_t i = 1; count > 0 && i + 1 < raw->count; i += 2) {
-    if (strcmp(raw->element[i].text, field) == 0) return raw->element[i + 1].text;
-  }
-  return "";
+  if (raw->socket < 0 || raw_number(raw, "SENTINEL MASTER " SERVICE) < 0) return "";
+  return field_of(raw, 0, field);
 }
 
 /* A Sentinel knows the others and the replicas, and would find a majority. */
@@ -540,7 +548,8 @@ bool sentinels_be_patient(struct rig *rig, bool patient)
   return good;
 }
 
-int sentinels_promoted(struct rig *rig, int old, int limit_ms)
+/* Waits until all live Sentinels name a new master, and it says that it is one. */
+static int promoted(struct rig *rig, int old, int limit_ms)
 {
   int64_t until = now_ms() + limit_ms;
   while (now_ms() < until) {
@@ -555,7 +564,7 @@ int sentinels_promoted(struct rig *rig, int old, int limit_ms)
 int sentinels_promote(struct rig *rig, int old)
 {
   CHECK(sentinels_be_patient(rig, false));
-  int master = sentinels_promoted(rig, old, MOVED_SOON);
+  int master = promoted(rig, old, MOVED_SOON);
   CHECK(sentinels_be_patient(rig, true));
   return master;
 }
@@ -582,12 +591,10 @@ static bool beside(const struct rig *rig, int node, int master)
 static int64_t unheard_ms(struct node *sentinel, const struct node *replica)
 {
   struct raw *raw = node_raw(sentinel);
-  int64_t count = raw->socket < 0 ? 0 : raw_number(raw, "SENTINEL SLAVES " SERVICE);
-  bool found = false;
-  for (size_t i = 0; count > 0 && i + 1 < raw->count; i++) {
-    const char *field = raw->element[i].text, *value = raw->element[i + 1].text;
-    if (strcmp(field, "port") == 0) found = atoi(value) == replica->port;
-    if (found && strcmp(field, "info-refresh") == 0) return atoll(value);
+  if (raw->socket < 0 || raw_number(raw, "SENTINEL SLAVES " SERVICE) < 0) return INT64_MAX;
+  for (size_t at = 1; at < raw->count; at += 1 + (size_t)raw->element[at].integer) {
+    if (atoi(field_of(raw, at, "port")) == replica->port)
+      return atoll(field_of(raw, at, "info-refresh"));
   }
   return INT64_MAX;
 }
@@ -620,20 +627,27 @@ bool sentinels_settle(struct rig *rig, int master)
   return true;
 }
 
-/*
- * The Sentinel that is asked must have looked at the replicas since it started; until then it says
- * "NOGOODSLAVE".
- */
-bool sentinels_fail_over(struct rig *rig)
+/* It refuses until it has looked at the replicas since it started. */
+static bool begins_fail_over(struct rig *rig)
 {
-  int64_t until = now_ms() + MOVED_SOON;
-  while (now_ms() < until) {
-    for (int i = 3; i < 6; i++) {
-      if (node_answers(&rig->node[i]) &&
-          raw_run(node_raw(&rig->node[i]), "SENTINEL FAILOVER " SERVICE))
-        return true;
-    }
-    sleep_ms(100);
+  for (int i = 3; i < NODES; i++) {
+    struct node *node = &rig->node[i];
+    if (node_answers(node) && raw_run(node_raw(node), "SENTINEL FAILOVER " SERVICE)) return true;
   }
   return false;
+}
+
+/*
+ * They give up a fail-over when no replica seems good, as after a moment in which none answered: so
+ * they are asked again, while the old master is still the one that all name.
+ */
+int sentinels_fail_over(struct rig *rig, int old)
+{
+  int64_t until = now_ms() + MOVED_SOON;
+  int master = -1;
+  while (master < 0 && now_ms() < until) {
+    bool begun = agreed_master(rig) == old && begins_fail_over(rig);
+    master = promoted(rig, old, begun ? GIVEN_UP_MS : 100);
+  }
+  return master;
 }

@@ -116,11 +116,11 @@ int sentinel_names(struct rig *rig, int sentinel);
 
 /*
  * Waits until all live Sentinels name a new master, and it says that it is one. -1: it took too
- * long. sentinels_promote(): because the old one is dead, frozen or cut off. sentinels_promoted():
- * because of sentinels_fail_over().
+ * long. sentinels_promote(): because the old one is dead, frozen or cut off. sentinels_fail_over():
+ * by hand, with SENTINEL FAILOVER.
  */
 int sentinels_promote(struct rig *rig, int old);
-int sentinels_promoted(struct rig *rig, int old, int limit_ms);
+int sentinels_fail_over(struct rig *rig, int old);
 
 /* Prints what each node says of the master, for whoever looks for why none was promoted. */
 void sentinels_show(struct rig *rig);
@@ -139,9 +139,6 @@ bool sentinels_settle(struct rig *rig, int master);
  * while sentinels_promote() waits, or when they were told so.
  */
 bool sentinels_be_patient(struct rig *rig, bool patient);
-
-/* SENTINEL FAILOVER */
-bool sentinels_fail_over(struct rig *rig);
 
 /* Cluster: nodes 0 to 2 (masters of a third of the slots each), 3 to 5 (their replicas) */
 

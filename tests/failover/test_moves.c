@@ -16,7 +16,7 @@
 
 enum { LIMIT = 2, READERS = 5, WRITERS = 2, KEEPER = READERS + WRITERS, CROWD, PAIRS = 3 };
 enum { RIG_LIMIT_S = 3600 }; /* each move may wait for a few times MOVED_SOON */
-enum { ASK_AGAIN_MS = 8000, ASK_SENTINELS_MS = 20000 };
+enum { ASK_AGAIN_MS = 8000 };
 enum { LEAST_MOVES = 3, MOST_MOVES = 7, LEAST_HOLDS = 20, MOST_HOLDS = 100 };
 
 /* The first ones are for Sentinels, too. */
@@ -206,26 +206,12 @@ static int promote_by_sentinels(void)
   return sentinels_promote(&rig, master);
 }
 
-/*
- * They give up a fail-over when no replica seems good, as after a moment in which none answered: so
- * they are asked again, while the old master is still the one that they name.
- */
-static int ask_sentinels(void)
-{
-  int64_t until = now_ms() + MOVED_SOON;
-  int promoted = -1;
-  while (promoted < 0 && now_ms() < until) {
-    if (sentinel_names(&rig, 3) == master && !CHECK(sentinels_fail_over(&rig))) break;
-    promoted = sentinels_promoted(&rig, master, ASK_SENTINELS_MS);
-  }
-  return promoted;
-}
-
 static bool move_by_sentinels(enum move move)
 {
   if (move == CRASHED) return crash();
   bool absent = move == KILLED || move == FROZEN;
-  int promoted = absent ? without_master(move, promote_by_sentinels) : ask_sentinels();
+  int promoted =
+      absent ? without_master(move, promote_by_sentinels) : sentinels_fail_over(&rig, master);
   if (!CHECK(promoted >= 0)) {
     sentinels_show(&rig);
     return false;
