@@ -303,7 +303,8 @@ static void start_trial(size_t index)
   make_user(trial->user, keys_rule, channels_rule, NULL);
   for (int i = 0; i < 3; i++) {
     prepare_client(&trial->client[i], trial->user);
-    trial->client[i].config.waiter_ms = 60000; /* none is given up because its turn here is late */
+    trial->client[i].config.waiter_ms = 60000;  /* none is given up because its turn here is late */
+    trial->client[i].config.offline_ms = 60000; /* none leaves, being denied, while we look */
     client_start(&trial->client[i]);
     CHECK_EQUAL(fairlock_init(&trial->handle[i], &trial->client[i].client, trial->name),
                 FAIRLOCK_OK);
