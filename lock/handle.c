@@ -106,12 +106,20 @@ static void become_free(struct fairlock *handle, int result)
   if (removed && handle->flags & SUBSCRIBING) /* without the handle, its answer cannot be counted */
     fairlock_engine_fail(handle->engine, FAIRLOCK_UNREACHABLE);
   set_phase(handle, FREE);
+  send_now(handle); /* it sends nothing: so that nobody is woken when it would have */
   handle->holds = 0;
   /* a leave that arrives late must not end the next wait, so it stays in doubt */
   fairlock_pipeline_limit_kinds(handle, KIND_LEAVE);
   handle->in_doubt &= KIND_LEAVE;
   handle->flags = (uint8_t)(handle->flags & (removed ? 0 : SUBSCRIBED | SUBSCRIBING));
   end_operation(handle, removed ? FAIRLOCK_OK : result);
+}
+
+static void tell_loss(struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  engine->counters.losses++;
+  if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
 }
 
 /*
@@ -121,24 +129,12 @@ static void become_free(struct fairlock *handle, int result)
  */
 static void lose(struct fairlock *handle)
 {
-  struct fairlock_engine *engine = handle->engine;
   if (handle->phase == RELEASE_ONE) handle->holds--; /* the release under way counts as done */
   set_phase(handle, LOST);
   handle->flags &= (uint8_t)~UNCONFIRMED;
   handle->flags |= OWED;
-  engine->counters.losses++;
-  if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
+  tell_loss(handle);
   end_operation(handle, FAIRLOCK_LOST);
-}
-
-/*
- * When every request of the handle has been carried out or has expired, and any hold or place that
- * it may have left on the server has ended.
- */
-static uint32_t all_ended(const struct fairlock *handle)
-{
-  const struct fairlock_engine *engine = handle->engine;
-  return engine->now + handle->lease_ms + engine->waiter_ms + engine->response_ms;
 }
 
 /*
@@ -154,7 +150,7 @@ static void leave(struct fairlock *handle, int result)
   }
   if (pending(handle)) handle->leave_result = (int8_t)result;
   set_phase(handle, LEAVING);
-  handle->ends_at = all_ended(handle);
+  handle->ends_at = handle->left_until;
   if (engine->stage != UP) end_operation(handle, result);
   send_now(handle);
 }
@@ -417,6 +413,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->phase == HELD) return reenter(handle, lease_ms);
   unsigned flags = handle->flags & ~(unsigned)(QUEUED | UNCONFIRMED | ENDLESS);
   if (ending(handle)) flags |= OWED; /* the hold or place that it was leaving may still be there */
+  else handle->left_until = now;
   if (wait_ms == FAIRLOCK_FOREVER) flags |= ENDLESS;
   handle->flags = (uint8_t)flags;
   set_lease(handle, lease_ms);
@@ -438,9 +435,7 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   if (handle->phase != HELD) return FAIRLOCK_NOT_HELD;
   if (handle->holds > 1) return begin(handle, RELEASE_ONE);
   handle->in_doubt &= (uint8_t)~KIND_RELEASE;
-  /* a confirmation or a renewal, under way or unanswered, may still extend the hold */
-  uint32_t ended = all_ended(handle);
-  if (reached(ended, handle->ends_at)) handle->ends_at = ended;
+  handle->ends_at = handle->left_until;
   return begin(handle, RELEASING);
 }
 
@@ -496,7 +491,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
   expire(handle);
   bool owes = ending(handle) || !nothing_there(handle);
   if (owes || (engine->stage == UP && handle->flags & (SUBSCRIBED | SUBSCRIBING))) {
-    if (!ending(handle)) handle->ends_at = all_ended(handle);
+    handle->ends_at = handle->left_until;
     if (owes) handle->flags |= OWED;
     else handle->ends_at = now + 2 * engine->response_ms;
     handle->holds = 0;
@@ -534,6 +529,18 @@ uint8_t fairlock_handle_kind(const struct fairlock *handle)
 }
 
 /*
+ * A request for this lease is sent now. It may be carried out until it expires; a place that it has
+ * then in the queue may be handed the lock within a waiter timeout; and a claim lasts for another one.
+ */
+static void outlast(struct fairlock *handle, uint32_t lease_ms)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  uint32_t until =
+      engine->now + engine->response_ms + engine->waiter_ms + longer(lease_ms, engine->waiter_ms);
+  if (reached(until, handle->left_until)) handle->left_until = until;
+}
+
+/*
  * Stores the handle's request in engine->request, so that it does not change while it is written.
  */
 void fairlock_handle_freeze_request(struct fairlock *handle)
@@ -553,6 +560,7 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
   request->token = kind & KIND_LEAVE ? 0 : handle->token;
   request->lease_ms = kind & (KIND_ACQUIRE | KIND_IF_HELD) ? lease_asked(handle) : 0;
   request->renews = says_renewed(handle, request->lease_ms);
+  if (request->lease_ms != 0) outlast(handle, request->lease_ms);
   request->subscribe =
       subscription == 0 ? listens : subscription == SUBSCRIBED && handle->phase == REMOVING;
   request->eval = engine->eval & kind;
@@ -678,17 +686,20 @@ static bool settled(const struct fairlock *handle, uint32_t sent_at)
 }
 
 /*
- * A release or a leave was carried out. If an acquire may still arrive, the handle leaves again
- * later.
+ * A release or a leave was carried out. The handle leaves again if an acquire may still arrive, when
+ * that has expired; or if the hold had ended before its release, because a heartbeat that came after its
+ * end may have begun another one.
  */
 static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
 {
   const struct fairlock_engine *engine = handle->engine;
   int result = FAIRLOCK_OK;
-  if (handle->phase == RELEASING && !ended) { /* lost, or released by a request before this one */
+  bool gone = handle->phase == RELEASING && !ended;
+  if (gone) { /* lost, or released by a request before this one */
     result = handle->in_doubt & KIND_RELEASE ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST;
+    if (pending(handle) && result == FAIRLOCK_LOST) tell_loss(handle);
   }
-  if (settled(handle, sent_at)) {
+  if (!gone && settled(handle, sent_at)) {
     /* true if its UNSUBSCRIBE was refused, or was not sent yet */
     bool listens = handle->phase == REMOVING && handle->flags & SUBSCRIBED;
     if (listens) handle->sends_at = engine->now + RETRY_MS;
@@ -701,7 +712,7 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
   }
   handle->holds = 0;
   uint32_t undo_at = doubt_over(engine, engine->now) ? engine->now : doubt_ends(engine);
-  handle->ends_at = undo_at + engine->waiter_ms;
+  handle->ends_at = handle->left_until;
   handle->sends_at = undo_at;
 }
 
@@ -858,6 +869,7 @@ void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3
       config->asked(handle, config->asked_context);
   } else if (handle->phase == FREE && grant) {
     handle->flags |= OWED;
+    handle->left_until = handle->engine->now + handle->engine->waiter_ms;
     leave(handle, FAIRLOCK_OK);
   }
   reschedule(handle);
@@ -925,7 +937,8 @@ bool fairlock_handle_on_tick(struct fairlock *handle)
   /*
    * the heartbeat came due after the last tick, and could not be sent: silence counts from now on
    */
-  if (heartbeats_answered(handle) && reached(handle->sends_at, engine->next)) send_now(handle);
+  bool waited = has_come(engine->now, handle->sends_at) && reached(handle->sends_at, engine->next);
+  if (heartbeats_answered(handle) && waited) send_now(handle);
   expire(handle);
   if (has_come(fairlock_engine_read_until(engine), patience_ends(handle)))
     fairlock_handle_on_failed(handle, why_not(handle) < 0 ? why_not(handle) : FAIRLOCK_UNREACHABLE);

@@ -94,6 +94,9 @@ struct fairlock {
   /* when its phase ends at the latest: the wait, the hold, or the leave */
   uint32_t ends_at;
 
+  /* when all that its requests may have left on the server has ended */
+  uint32_t left_until;
+
   /* when the last useful answer came, or the operation began */
   uint32_t answered_at;
 

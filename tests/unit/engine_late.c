@@ -73,6 +73,29 @@ void test_ghost_of_an_acquire_between_releases(void)
   CHECK(sends_nothing());
 }
 
+/*
+ * The wait was given up, and its acquire may still arrive, for its whole lease: the leave is repeated for
+ * that long, however long no connection can be made.
+ */
+void test_ghost_of_an_acquire_with_a_long_lease(void)
+{
+  begin();
+  request(&a, FAIRLOCK_FOREVER, 60000);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  pass(50);
+  greet();
+  drain();
+  answer(1, 0, 0);
+  break_connection();
+  pass(30000);
+  greet();
+  CHECK(sends(" 0 0\r\n"));
+  answer(1, 0, 0);
+  pass(60000);
+  CHECK(sends_nothing());
+}
+
 /* A try, too, may arrive late, and begin a hold that the caller was told it has not. */
 void test_ghost_of_a_try(void)
 {

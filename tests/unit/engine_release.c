@@ -10,6 +10,76 @@ void test_release_finds_nothing(void)
   drain();
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_LOST);
+  CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(engine.counters.losses, 1);
+}
+
+/*
+ * A heartbeat that arrived after the end of its claim has begun another hold before the release came: the
+ * handle leaves.
+ */
+void test_release_finds_nothing_and_leaves(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(0, 0, 0);
+  pass(10);
+  CHECK(sends(" 0 0\r\n"));
+  CHECK(fairlock_engine_remove(&a, now) == FAIRLOCK_PENDING);
+  answer(1, 0, 0);
+  pass(30000);
+  CHECK(!sends(" 0 0\r\n"));
+  CHECK_EQUAL(losses, 1);
+}
+
+/* The caller has had its result before: what is found then is no loss of its. */
+void test_release_in_the_background_finds_nothing(void)
+{
+  acquire_a(30000);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  pass(11000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  greet();
+  CHECK(sends(" 77\r\n"));
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(losses, 0);
+}
+
+/* A release is owed for as long as its hold may last, though the handle waits for a shorter one since. */
+void test_release_outlasts_a_shorter_wait(void)
+{
+  acquire_a(120000);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  pass(11000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 300, 1000, now), FAIRLOCK_PENDING);
+  pass(300);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  pass(30000);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  reconnect();
+  CHECK(sends(" 0 0\r\n"));
+}
+
+/* The same, but the wait was sent on a connection that broke. It is owed until the long hold has ended. */
+void test_release_outlasts_a_shorter_wait_in_doubt(void)
+{
+  acquire_a(120000);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  pass(11000);
+  greet();
+  request(&a, 300, 1000);
+  break_connection(); /* that acquire may be lost */
+  pass(300);
+  pass(40000);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT); /* it still has to leave */
+  pass(90000);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0);
 }
 
 void test_void_request_is_repeated(void)

@@ -145,7 +145,7 @@ void test_refused_leave_is_owed(void)
   CHECK(sends_nothing());
   CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
   release_refused();
-  for (int i = 0; i < 80; i++) {
+  for (int i = 0; i < 120; i++) {
     CHECK(sends_nothing());
     pass(100);
   }

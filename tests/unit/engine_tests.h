@@ -146,6 +146,10 @@ void test_renewals_go_out_by_the_clock(void);
 
 /* engine_release.c */
 void test_release_finds_nothing(void);
+void test_release_finds_nothing_and_leaves(void);
+void test_release_in_the_background_finds_nothing(void);
+void test_release_outlasts_a_shorter_wait(void);
+void test_release_outlasts_a_shorter_wait_in_doubt(void);
 void test_void_request_is_repeated(void);
 void test_reply_lost_on_release(void);
 void test_release_without_an_answer_is_unknown(void);
@@ -157,6 +161,7 @@ void test_unknown_release_and_a_refused_try(void);
 
 /* engine_late.c */
 void test_ghost_of_an_acquire(void);
+void test_ghost_of_an_acquire_with_a_long_lease(void);
 void test_doubt_ends_with_later_answers(void);
 void test_ghost_of_an_acquire_before_the_answer(void);
 void test_ghost_of_an_acquire_between_releases(void);
@@ -199,6 +204,8 @@ void test_nonsense_for_an_acquire_leaves_a_doubt(void);
 void test_suspended_before_an_answer(void);
 void test_frozen_for_weeks(void);
 void test_idle_for_weeks(void);
+void test_nothing_is_due_when_free(void);
+void test_no_heartbeat_when_doubt_ends(void);
 void test_slow_link(void);
 void test_long_round_trip(void);
 void test_late_answers_and_the_waiter_timeout(void);

@@ -126,6 +126,38 @@ void test_idle_for_weeks(void)
   }
 }
 
+/* A handle that is FREE has nothing to do: a device that sleeps is not woken for it. */
+void test_nothing_is_due_when_free(void)
+{
+  begin();
+  pass(5000); /* beyond the wrap-around */
+  uint32_t idle = fairlock_engine_deadline(&engine, now);
+  request(&a, 0, FAIRLOCK_RENEW);
+  answer(1, 77, 0);
+  release_a();
+  pass(0);
+  CHECK_EQUAL(fairlock_engine_deadline(&engine, now), idle);
+}
+
+/* The end of what was in doubt is no heartbeat's time. */
+void test_no_heartbeat_when_doubt_ends(void)
+{
+  begin();
+  request(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  break_connection();
+  pass(100);
+  greet();
+  pass(100);
+  drain();
+  uint32_t sent_at = now;
+  join(0, -1);
+  CHECK_EQUAL(a.in_doubt, 1);
+  while (sends_nothing())
+    pass(1);
+  CHECK_EQUAL(a.in_doubt, 0);
+  CHECK_EQUAL(now - sent_at, 2000);
+}
+
 /* The time for an answer runs from when the request was begun, however slowly the link takes it. */
 void test_slow_link(void)
 {

@@ -175,8 +175,8 @@ static void test_broken_connection(void)
   CHECK(asks());
   push("subscribe", CHANNEL("3"), NULL);
   answer(-1, 0, 0);
-  CHECK(is_free(&a, FAIRLOCK_LOST));
-  CHECK_EQUAL(losses, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_LOST);
+  CHECK_EQUAL(losses, 1);
   drain();
   CHECK(leaves() && !releases()); /* the first one may have been carried out */
   answer(1, 0, 0);
@@ -184,8 +184,20 @@ static void test_broken_connection(void)
   pass(5000);
   drain();
   CHECK(leaves());
+  answer(0, 0, 0); /* to both */
   answer(0, 0, 0);
+  CHECK(is_free(&a, FAIRLOCK_LOST));
   CHECK(is_free(heir_handle, FAIRLOCK_LOST));
+}
+
+/* a's hold had ended: it leaves, because a heartbeat may have begun another one, and is FREE then. */
+static bool leaves_once_more(int result)
+{
+  pass(2100); /* nothing is in doubt any more */
+  drain();
+  bool sent = strstr(output, FAIRLOCK_LOCK_SHA1) != NULL && strstr(output, " 0 0\r\n") != NULL;
+  answer(0, 0, 0);
+  return sent && is_free(&a, result);
 }
 
 /* The exclusive hold has ended: the server says so, or it is known here. */
@@ -194,10 +206,10 @@ static void test_lost(void)
   set_up_asked();
   push("subscribe", CHANNEL("3"), NULL);
   answer(-1, 0, 0);
-  CHECK(is_free(&a, FAIRLOCK_LOST));
   CHECK(is_free(heir_handle, FAIRLOCK_LOST));
+  CHECK(leaves_once_more(FAIRLOCK_LOST));
   CHECK_EQUAL(ends, 2);
-  CHECK_EQUAL(losses, 0);
+  CHECK_EQUAL(losses, 1);
   CHECK(sends_nothing());
   set_up_alone(1000);
   pass(1000);
@@ -224,7 +236,7 @@ static void test_granted_by_a_message(void)
   CHECK(releases());
   answer(1, 78, 0); /* the heir has confirmed its hold */
   answer(0, 0, 0);
-  CHECK(is_free(&a, FAIRLOCK_UNKNOWN));
+  CHECK(leaves_once_more(FAIRLOCK_UNKNOWN));
   CHECK(shares());
   CHECK_EQUAL(ends, 2);
   CHECK_EQUAL(losses, 0);
@@ -333,7 +345,7 @@ static void test_cancel(void)
   answer(1, 0, 0);
   CHECK(is_free(heir_handle, FAIRLOCK_CANCELLED));
   answer(0, 0, 0); /* what the heir has left is the last that was released */
-  CHECK(is_free(&a, FAIRLOCK_UNKNOWN));
+  CHECK(leaves_once_more(FAIRLOCK_UNKNOWN));
   CHECK_EQUAL(ends, 2);
 }
 
@@ -375,7 +387,7 @@ static void test_outlived(void)
   CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
   drain();
   break_connection();
-  pass(1000 + 5000 + 2000);
+  pass(2 * 5000 + 2000);
   CHECK(is_free(&a, FAIRLOCK_UNKNOWN));
   CHECK_EQUAL(heir_handle->result, FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 60000, now), FAIRLOCK_PENDING);
@@ -408,8 +420,9 @@ static void test_outlived_newer_token(void)
 {
   set_up_after_a_share(95, 1000);
   drain();
+  engine.offline_ms = FAIRLOCK_FOREVER;
   break_connection();
-  pass(1000 + 5000 + 2000);
+  pass(2 * 5000 + 2000);
   CHECK(is_free(&a, FAIRLOCK_UNKNOWN));
   CHECK_EQUAL(heir_handle->result, FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 60000, now), FAIRLOCK_PENDING);

@@ -86,6 +86,10 @@ const struct check_test check_tests[] = {
     {"renewals go out by the clock", test_renewals_go_out_by_the_clock},
     /* engine_release.c */
     {"release finds nothing", test_release_finds_nothing},
+    {"release finds nothing, and leaves", test_release_finds_nothing_and_leaves},
+    {"release in the background finds nothing", test_release_in_the_background_finds_nothing},
+    {"release outlasts a shorter wait", test_release_outlasts_a_shorter_wait},
+    {"release outlasts a shorter wait in doubt", test_release_outlasts_a_shorter_wait_in_doubt},
     {"a void request is repeated", test_void_request_is_repeated},
     {"reply lost on release", test_reply_lost_on_release},
     {"release without an answer is unknown", test_release_without_an_answer_is_unknown},
@@ -96,6 +100,7 @@ const struct check_test check_tests[] = {
     {"an unknown release and a refused try", test_unknown_release_and_a_refused_try},
     /* engine_late.c */
     {"ghost of an acquire", test_ghost_of_an_acquire},
+    {"ghost of an acquire with a long lease", test_ghost_of_an_acquire_with_a_long_lease},
     {"ghost of an acquire before the answer to the release",
      test_ghost_of_an_acquire_before_the_answer},
     {"ghost of an acquire between two releases", test_ghost_of_an_acquire_between_releases},
@@ -138,6 +143,8 @@ const struct check_test check_tests[] = {
     {"suspended before an answer", test_suspended_before_an_answer},
     {"frozen for weeks", test_frozen_for_weeks},
     {"idle for weeks", test_idle_for_weeks},
+    {"nothing is due when it is free", test_nothing_is_due_when_free},
+    {"no heartbeat when doubt ends", test_no_heartbeat_when_doubt_ends},
     {"a slow link has no longer for an answer", test_slow_link},
     {"a long round trip", test_long_round_trip},
     {"late answers and the waiter timeout", test_late_answers_and_the_waiter_timeout},

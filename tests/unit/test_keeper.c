@@ -129,7 +129,7 @@ static void gives_back(void)
   int before = ends;
   CHECK(sends(" 0 0 77\r\n"));
   CHECK(strstr(output, "EXISTS") == NULL);
-  answer(0, 0, 0);
+  answer(1, 0, 0);
   CHECK_EQUAL(losses, 0);
   CHECK_EQUAL(ends, before);
   CHECK(sends_nothing());
@@ -231,6 +231,21 @@ static void test_recalled(void)
   CHECK(sends("EVALSHA")); /* leaves */
   answer(1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+}
+
+/* The hold had ended while it was kept, which is no loss: nobody believed in it. */
+static void test_recalled_after_its_end(void)
+{
+  set_up_kept();
+  recall();
+  CHECK(sends(" 0 0 77\r\n"));
+  answer(0, 0, 0);
+  pass(10);
+  CHECK(sends(" 0 0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(losses, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(sends_nothing());
 }
 
 /* A release that was sent is not taken back, whatever is known of the queue by then. */
@@ -1289,6 +1304,7 @@ const struct check_test check_tests[] = {
     {"keep: the queue stays armed", test_next_keep},
     {"keep: recalled", test_recalled},
     {"keep: recalled in use", test_recalled_in_use},
+    {"keep: recalled after its end", test_recalled_after_its_end},
     {"keep: a push before the answer to the arming", test_push_before_the_answer},
     {"keep: which locks a push recalls", test_which_is_recalled},
     {"keep: a key that is too long recalls", test_long_key_recalls},

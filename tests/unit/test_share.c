@@ -271,7 +271,7 @@ static void write_a_part_of_a_leave(void)
 static void test_inspection_in_the_middle(void)
 {
   write_a_part_of_a_leave();
-  pass(engine.waiter_ms);
+  pass(2 * engine.waiter_ms);
   CHECK_EQUAL(fairlock_engine_inspect(&c.handle, report_nothing, NULL, now), FAIRLOCK_PENDING);
   drain();
   CHECK(strstr(output, SHARED) == output);
