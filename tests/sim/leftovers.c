@@ -76,29 +76,35 @@ static bool could_not_give_back(const struct party *party, int64_t since)
   return world->profile.synced && party->progress.asked_at > since; /* given up only now */
 }
 
-/* A hold whose owner does not want it is given back soon. */
+/* It believes in the hold, or has something else to do with it, or cannot give it back. */
+static bool not_now(const struct party *party)
+{
+  const struct world *world = party->world;
+  const struct device *device = party->device;
+  if (party->belief.holds || (party->job != JOB_IDLE && party->job != JOB_ASK)) return true;
+  int64_t since = world->now - time_to_give_back(device);
+  if (party->kept.is || party->kept.ended > since) return true;
+  /* what is in doubt lives for longer when the engine has not heard the server's time for hours */
+  return could_not_give_back(party, since - device->engine.in_doubt_ms * MS);
+}
+
+/*
+ * A hold whose owner does not want it is given back soon. As long as it lasts, this looks again: the hold
+ * may be given up later, and the connection may come back.
+ */
 static void check_orphan(void *object, uint32_t stamp)
 {
   struct party *party = object;
   struct world *world = party->world;
-  const struct device *device = party->device;
   const struct lock *lock = party->lock;
-  uint64_t token = party->held.token;
-  if (party->gone || !party_holds(party, stamp) || party->belief.holds) return;
-  if (party->loss.told == token || hold_revived(party, token)) return;
-  if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
-  if (party->kept.is || party->kept.ended > world->now - time_to_give_back(device)) {
-    world_later(world, time_to_give_back(device), check_orphan, party, stamp);
-    return;
-  }
-  /* what is in doubt lives for longer when the engine has not heard the server's time for hours */
-  int64_t since = world->now - time_to_give_back(device) - device->engine.in_doubt_ms * MS;
-  if (could_not_give_back(party, since)) return;
+  if (party->gone || !party_holds(party, stamp) || hold_revived(party, party->held.token)) return;
   if (world->barred_at >= party->lease.from)
     return; /* a release that was refused is not repeated */
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
   if (hold_end(hash, party, world->jump) <= world->now) return;
-  world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
+  if (!not_now(party))
+    world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
+  else world_later(world, time_to_give_back(party->device), check_orphan, party, stamp);
 }
 
 void check_wanted(struct party *party, uint64_t token)
