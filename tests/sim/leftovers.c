@@ -76,6 +76,17 @@ static bool could_not_give_back(const struct party *party, int64_t since)
   return world->profile.synced && party->progress.asked_at > since; /* given up only now */
 }
 
+/*
+ * The engine has said that nothing of the handle is left, so it will never give the hold back. What is
+ * left of the lease is more than by what the clocks may differ.
+ */
+static bool forgotten(const struct party *party, int64_t end)
+{
+  const struct world *world = party->world;
+  if (party->handle.phase != FREE || !world_safe(world) || world->set_back) return false;
+  return end - world->now > party->handle.lease_ms * MS / 32 + SECOND;
+}
+
 /* It believes in the hold, or has something else to do with it, or cannot give it back. */
 static bool not_now(const struct party *party)
 {
@@ -101,8 +112,9 @@ static void check_orphan(void *object, uint32_t stamp)
   if (world->barred_at >= party->lease.from)
     return; /* a release that was refused is not repeated */
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
-  if (hold_end(hash, party, world->jump) <= world->now) return;
-  if (!not_now(party))
+  int64_t end = hold_end(hash, party, world->jump);
+  if (end <= world->now) return;
+  if (forgotten(party, end) || !not_now(party))
     world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
   else world_later(world, time_to_give_back(party->device), check_orphan, party, stamp);
 }

@@ -197,6 +197,25 @@ static void rest_often(struct profile *profile, struct random *random)
 }
 
 /*
+ * The same, with clients that wait longer for an answer than for a waiter. Links are silent, or devices
+ * frozen, for longer than that: so a claim ends before its confirmation comes, or an acquire comes while
+ * nobody can undo it.
+ */
+static void be_cut_off(struct profile *profile, struct random *random)
+{
+  rest_often(profile, random);
+  profile->devices = 2;
+  profile->faults = random_chance(random, 500) ? FAULT_STALL : FAULT_CUT | FAULT_FREEZE;
+  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
+  profile->handles = 2;
+  profile->hold = one_of(random, 100 * MS, 300 * MS, SECOND);
+  profile->think = one_of(random, 2 * SECOND, 5 * SECOND, 10 * SECOND);
+  profile->waitless = (int)one_of(random, 0, 300, 500);
+  profile->tolerant = 1000;
+  profile->duration = HOUR;
+}
+
+/*
  * A client that gives up a wait begins the next at once, while it still has its place in the queue.
  */
 static void come_again(struct profile *profile, struct random *random)
@@ -327,10 +346,10 @@ static void nothing_special(struct profile *profile, struct random *random)
 void choose_hunt(struct world *world)
 {
   static void (*const hunts[])(struct profile *, struct random *) = {
-      nothing_special, break_often, rest_often,       stop_scripts, add_redisson,
-      kill_often,      lose_data,   hold_long,        take_days,    refuse_often,
-      answer_late,     turn_back,   refuse_reentries, come_again,   lose_data,
-      lose_data,       turn_back,   fail_over,        fail_over,
+      nothing_special,  break_often, rest_often, stop_scripts, add_redisson, kill_often,
+      lose_data,        hold_long,   take_days,  refuse_often, answer_late,  turn_back,
+      refuse_reentries, come_again,  lose_data,  lose_data,    turn_back,    fail_over,
+      fail_over,        be_cut_off,  be_cut_off,
   };
   const uint64_t count = sizeof hunts / sizeof hunts[0];
   struct profile *profile = &world->profile;

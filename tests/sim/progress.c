@@ -88,6 +88,8 @@ void check_given_up(struct party *party, int result)
   if (result != FAIRLOCK_UNREACHABLE || !party->progress.endless || link == NULL ||
       link != party->progress.began_on)
     return;
+  /* it had given up before the answer came: its leave took a round trip since */
+  if (party->place.heard > world->now - 2 * device_round_trip(party->device)) return;
   if (party->place.heard < party->progress.started ||
       party->granted > (uint64_t)(EPOCH + party->progress.started))
     return;
