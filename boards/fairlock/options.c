@@ -167,6 +167,25 @@ bool good_name(const struct command_line *line, const char *name)
   return false;
 }
 
+bool good_id(const struct command_line *line, const char *source, const char *id)
+{
+  size_t size = strlen(id);
+  const char *at = id;
+  while (*at > ' ' && *at <= '~' && *at != ':')
+    at++;
+  if (*at == 0 && size > 0 && size <= FAIRLOCK_ID_MAX) return true;
+  char *shown = bytes_shown(id, size);
+  if (*at != 0)
+    misused(line, "%s takes printable ASCII characters, but no space and no colon: not %s", source,
+            shown);
+  else if (size == 0) misused(line, "%s cannot be empty", source);
+  else
+    misused(line, "%s takes at most %u characters, and %s has %zu", source, FAIRLOCK_ID_MAX, shown,
+            size);
+  free(shown);
+  return false;
+}
+
 /*
  * Parses a decimal number, which an s may follow, and sets *value to its thousandths, rounded up;
  * UINT64_MAX: it is too large.

@@ -50,6 +50,7 @@ struct command_line {
   const char *sentinel_user;          /* NULL: FAIRLOCK_SENTINEL_USER, or none    */
   const char *sentinel_password_file; /* NULL: none                      */
   uint32_t replicas;                  /* how many have to acknowledge             */
+  const char *id;                     /* NULL: the host's name and our process id */
   struct port_openssl_config tls;     /* from options; the rest is NULL           */
 };
 
@@ -69,6 +70,9 @@ int misused(const struct command_line *line, const char *format, ...);
 
 /* Returns true if name can be the name of a lock; otherwise complains. */
 bool good_name(const struct command_line *line, const char *name);
+
+/* Returns true if id can begin the ids of a client; otherwise complains. source: as below. */
+bool good_id(const struct command_line *line, const char *source, const char *id);
 
 /*
  * Parses seconds, with or without a fraction and a final s, into milliseconds, rounded up.

@@ -110,6 +110,8 @@ static const char *const help[] = {
     "                       format; as JSON if its name ends with .json\n"
     "  --replicas N         hold the lock only while N replicas acknowledge it. N should\n"
     "                       be all that could be promoted. Default: $FAIRLOCK_REPLICAS, 0\n"
+    "  --id ID              the beginning of the holder's id, 1 to 40 characters. Default:\n"
+    "                       $FAIRLOCK_ID, the host's name and the process id\n"
     "  --verbose            say what happens to the connection and to the lock, and when\n",
     common_help,
     "\n"
@@ -140,6 +142,7 @@ enum {
   OPTION_METRICS_FILE,
   OPTION_REPLICAS,
   OPTION_LIMIT,
+  OPTION_ID,
   OPTION_VERBOSE
 };
 
@@ -163,6 +166,7 @@ static const struct option options[] = {
     {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
     {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
     {"replicas", required_argument, NULL, OPTION_REPLICAS},
+    {"id", required_argument, NULL, OPTION_ID},
     {"verbose", no_argument, NULL, OPTION_VERBOSE},
     {0},
 };
@@ -251,6 +255,9 @@ static bool take_option(struct run *run, struct given *given, int option)
     if (*optarg != 0) return true;
     misused(line, "--metrics-file needs the name of a file");
     return false;
+  case OPTION_ID:
+    line->id = optarg;
+    return good_id(line, "--id", optarg);
   case OPTION_VERBOSE:
     return run->lock.verbose = true;
   case OPTION_REPLICAS:
@@ -292,6 +299,15 @@ static int settle_replicas(struct given *given)
   bool good =
       parse_count(&given->line, "FAIRLOCK_REPLICAS", text, 0, MOST_REPLICAS, &given->line.replicas);
   return good ? EXIT_DONE : EXIT_USAGE;
+}
+
+/* Takes the id from the environment if no option has it. Returns an exit status. */
+static int settle_id(struct command_line *line)
+{
+  const char *text = getenv("FAIRLOCK_ID");
+  if (line->id != NULL || text == NULL || *text == 0) return EXIT_DONE;
+  line->id = text;
+  return good_id(line, "FAIRLOCK_ID", text) ? EXIT_DONE : EXIT_USAGE;
 }
 
 /* Takes NAME and the command. As with flock(1), -c may come after NAME. Returns an exit status. */
@@ -348,6 +364,7 @@ static int parse(struct run *run, int argc, char **argv)
   int status = take_arguments(run, &given, argc - optind, argv + optind);
   if (status == EXIT_DONE) status = settle_options(run, &given);
   if (status == EXIT_DONE) status = settle_replicas(&given);
+  if (status == EXIT_DONE) status = settle_id(&given.line);
   if (status == EXIT_DONE) status = session_prepare(&run->session, &given.line);
   free(given.line.url);
   return status;

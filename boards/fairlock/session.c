@@ -32,8 +32,8 @@
 #define CONNECT_MS 5000U
 #define OFFLINE_MS 10000U
 
-/* The most characters of the host's name in our id, which also has a dot and our process id. */
-#define HOST_MAX ((int)FAIRLOCK_ID_MAX - 12)
+/* What stands in our id for the middle of a long host's name. */
+#define CUT ".."
 
 /* How long to wait until somebody opens the other end of a pipe from which we read the password. */
 #define WRITER_MS      5000U
@@ -308,20 +308,28 @@ static int choose_tls(struct session *session, const struct command_line *line)
 }
 
 /*
- * Sets our id, for people who look at the queue: the host's name up to its first dot, and our
- * process id. The library adds what makes it unique.
+ * Sets our id, for people who look at the queue: what they have said or, by default, the host's name up
+ * to its first dot, and our process id. Of a name that is too long, both ends stay, because those of
+ * pods differ only at the end. The library adds what makes the id unique.
  */
-static void name_client(struct session *session)
+static void name_client(struct session *session, const char *given)
 {
   struct utsname host;
-  char *id = session->client_id;
-  if (uname(&host) < 0) return;
-  host.nodename[strcspn(host.nodename, ".")] = 0;
+  char process[16];
+  session->config.client_id = given;
+  if (given != NULL || uname(&host) < 0) return;
+  size_t room = FAIRLOCK_ID_MAX - (size_t)snprintf(process, sizeof process, ".%d", (int)getpid());
+  size_t size = strcspn(host.nodename, ".");
+  host.nodename[size] = 0;
   for (char *at = host.nodename; *at != 0; at++) {
     if (!isalnum((unsigned char)*at)) *at = '-';
   }
-  snprintf(id, sizeof session->client_id, "%.*s.%d", HOST_MAX, host.nodename, (int)getpid());
-  session->config.client_id = id;
+  bool fits = size <= room;
+  size_t end = fits ? 0 : (room - strlen(CUT)) / 2;
+  size_t begin = fits ? size : room - strlen(CUT) - end;
+  snprintf(session->client_id, sizeof session->client_id, "%.*s%s%s%s", (int)begin, host.nodename,
+           fits ? "" : CUT, host.nodename + size - end, process);
+  session->config.client_id = session->client_id;
 }
 
 /* Returns what is wrong with the URL, or NULL. */
@@ -348,7 +356,7 @@ int session_prepare(struct session *session, const struct command_line *line)
   }
   session->config.database = session->server.database;
   session->config.client_name = "fairlock";
-  name_client(session);
+  name_client(session, line->id);
   session->config.receive_buffer = session->receive;
   session->config.receive_size = sizeof session->receive;
   session->config.send_buffer = session->send;

@@ -467,6 +467,70 @@ test_dead_holder() {
   redis del a >"$dir/answer"
 }
 
+# as_host NAME COMMAND...: on a host of this name
+as_host() {
+  unshare $(unshare -u true 2>"$dir/unshared" || echo -r) -u sh -c 'hostname "$0" && exec "$@"' "$@"
+}
+
+# begins NAME WORDS: so does the id of its holder
+begins() {
+  case $(redis hkeys "$1") in
+    "$2"*) ;;
+    *) fail "the id is '$(redis hkeys "$1")', and does not begin with '$2'" ;;
+  esac
+}
+
+# Pods of Kubernetes differ only at the end of their names, which are long.
+test_pods() {
+  as_host pod true 2>"$dir/err" || { echo 'skip pods: the system lets nobody name a host'; return; }
+  pod=nightly-report-generator-of-a-customer-29411280
+  for end in x7k2p q9d4z; do
+    as_host $pod-$end "$fairlock" run --limit 2 a sleep 60 &
+  done
+  eventually sh -c "'$fairlock' status --json a | jq -e '.holder_count == 2'"
+  expect 0 "$fairlock" status a
+  for end in x7k2p q9d4z; do
+    grep -q "nightly-report.*[.][.].*-29411280-$end[.]" "$dir/out" || fail "$(cat "$dir/out")"
+  done
+  expect 0 "$fairlock" list --json
+  same "$(json '[.holders[].id|capture("(?<end>.....)[.][0-9]+[.][0-9a-v]+[.][0-9a-v]+:1$").end]|sort')" '["q9d4z","x7k2p"]'
+  # one that fits is whole
+  as_host nightly-report-29411280-x7k2p.svc.local "$fairlock" run b sleep 60 &
+  eventually held b
+  begins b nightly-report-29411280-x7k2p.
+}
+
+test_id() {
+  longest=0123456789012345678901234567890123456789
+  FAIRLOCK_ID=eu-1/pod.7
+  export FAIRLOCK_ID
+  expect 0 "$fairlock" run a sh -c 'echo "$FAIRLOCK_HOLDER"'
+  same "$(sed 's/[.][^.]*[.][^.]*$//' "$dir/out")" eu-1/pod.7
+  expect 0 "$fairlock" run --id $longest a sh -c 'echo "$FAIRLOCK_HOLDER"'
+  same "$(sed 's/[.][^.]*[.][^.]*$//' "$dir/out")" $longest
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  begins a eu-1/pod.7.
+  expect 0 "$fairlock" status --json a
+  same "$(json '.holders[0].id')" "\"$(redis hkeys a)\""
+  kill $holder
+  ends 143 $holder
+  for id in 'a b' a:b "$(printf 'a\033b')" é; do
+    expect 64 "$fairlock" run --id "$id" a true
+    said '--id takes printable ASCII characters, but no space and no colon: not '
+    expect 64 env FAIRLOCK_ID="$id" "$fairlock" run a true
+    said 'FAIRLOCK_ID takes printable ASCII characters, but no space and no colon: not '
+  done
+  ! grep -q "$(printf '\033')" "$dir/err" || fail "it steers the terminal"
+  expect 64 "$fairlock" run --id x$longest a true
+  said "--id takes at most 40 characters, and x$longest has 41"
+  expect 64 "$fairlock" run --id '' a true
+  said '--id cannot be empty'
+  expect 0 env FAIRLOCK_ID= "$fairlock" run a true
+  expect 0 env FAIRLOCK_ID=a:b "$fairlock" run --id c a true
+}
+
 test_watch() {
   "$fairlock" watch -i 0.05 a >"$dir/watched" &
   watcher=$!
@@ -578,5 +642,5 @@ test_watch_outlives_the_connection() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status status_json status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
-  break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder watch \
+  break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder pods id watch \
   watch_without_an_output watch_on_a_terminal colours watch_outlives_the_connection
