@@ -20,7 +20,8 @@
  *     client.use_sharing();                              at the beginning, for these two
  *     fair::shared_mutex valve(client, "valve:7");
  *     std::shared_lock<fair::shared_mutex> reads(valve);
- *     fair::semaphore downloads(client, "downloads", 10); at most ten, wherever they are
+ *     fair::semaphore downloads(client, "downloads", 10); at most ten, wherever they are, eight here
+ *     fair::basic_semaphore<10> uploads(client, "uploads", 10);                      or all ten here
  *
  * Tasks. A fair::handle is one holder: threads that exclude each other need one each, with the same
  * name, and with the same client or different ones. The thread that holds may acquire again, as with
@@ -142,6 +143,103 @@ inline int take_out(fairlock &handle) noexcept
   const int status = fairlock_deinit(&handle);
   return status == FAIRLOCK_FORKED ? FAIRLOCK_OK : status;
 }
+
+/*
+ * The threads that wait until one of an object's seats is theirs, first come, first served. The
+ * object's mutex is locked when its functions are called, and when they return.
+ */
+template <class Seat> class waiting_room
+{
+public:
+  waiting_room() noexcept : first_(nullptr)
+  {
+  }
+
+  /*
+   * Waits for up to wait_ms, which it reduces to what is left of it, at least 1. FAIRLOCK_OK: *seat is
+   * the calling thread's. FAIRLOCK_BUSY: wait_ms is 0; FAIRLOCK_TIMEOUT; FAIRLOCK_CANCELLED;
+   * FAIRLOCK_IN_PROGRESS: there is no other thread, so this one would wait for itself.
+   */
+  int wait(port_mutex &guard, std::uint32_t &wait_ms, Seat *&seat) noexcept
+  {
+    if (wait_ms == 0) return FAIRLOCK_BUSY;
+    if (PORT_ONE_TASK) return FAIRLOCK_IN_PROGRESS;
+    const std::uint32_t began = port_clock_ms();
+    const std::uint32_t given_ms = wait_ms;
+    waiter self = {};
+    self.task = port_task_self();
+    self.result = FAIRLOCK_PENDING;
+    port_event_init(&self.event);
+    append(self);
+    while (self.result == FAIRLOCK_PENDING && wait_ms > 0) {
+      port_event_wait(&self.event, &guard, wait_ms < PORT_WAIT_MAX_MS ? wait_ms : PORT_WAIT_MAX_MS);
+      const std::uint32_t passed = port_clock_ms() - began;
+      if (given_ms != FAIRLOCK_FOREVER) wait_ms = passed < given_ms ? given_ms - passed : 0;
+    }
+    if (self.result == FAIRLOCK_PENDING) {
+      remove(self);
+      self.result = FAIRLOCK_TIMEOUT;
+    }
+    port_event_destroy(&self.event);
+    if (wait_ms == 0) wait_ms = 1;
+    seat = self.seat;
+    return self.result;
+  }
+
+  /* Gives a seat that nobody has to the first who waits. Returns that task; 0: nobody waits. */
+  std::uintptr_t give(Seat &seat) noexcept
+  {
+    if (first_ == nullptr) return 0;
+    first_->seat = &seat;
+    return end_first(FAIRLOCK_OK);
+  }
+
+  /* Ends the waits of all with FAIRLOCK_CANCELLED. FAIRLOCK_NOT_HELD: nobody waits. */
+  int cancel() noexcept
+  {
+    if (first_ == nullptr) return FAIRLOCK_NOT_HELD;
+    while (first_ != nullptr)
+      (void)end_first(FAIRLOCK_CANCELLED);
+    return FAIRLOCK_OK;
+  }
+
+private:
+  /* On the stack of the thread that waits. */
+  struct waiter {
+    port_event event;
+    waiter *next;
+    std::uintptr_t task;
+    Seat *seat;
+    int result; /* FAIRLOCK_PENDING: it is in the list */
+  };
+
+  void append(waiter &last) noexcept
+  {
+    waiter **link = &first_;
+    while (*link != nullptr)
+      link = &(*link)->next;
+    *link = &last;
+  }
+
+  void remove(waiter &one) noexcept
+  {
+    waiter **link = &first_;
+    while (*link != &one)
+      link = &(*link)->next;
+    *link = one.next;
+  }
+
+  std::uintptr_t end_first(int result) noexcept
+  {
+    waiter &ended = *first_;
+    first_ = ended.next;
+    ended.result = result;
+    port_event_set(&ended.event);
+    return ended.task;
+  }
+
+  waiter *first_;
+};
 
 } // namespace detail
 
@@ -473,9 +571,9 @@ private:
  * before, and then releases as often. To go from shared to exclusive, release, acquire, and look
  * again at what was read; for the reverse there is downgrade().
  *
- * Threads: so many may hold or wait by this object at a time; one more gets FAIRLOCK_IN_PROGRESS. For
- * each, the object has a fairlock and a fairlock_shared, whose memory a thread uses from its lock to
- * its unlock.
+ * Threads: so many may hold, or wait in line, by this object at a time. Others first wait, in the order
+ * in which they came, until one of these unlocks; so whoever holds must not wait for them. For each, the
+ * object has a fairlock and a fairlock_shared, whose memory a thread uses from its lock to its unlock.
  */
 template <unsigned Threads> class basic_shared_mutex
 {
@@ -483,8 +581,8 @@ public:
   /* As for a handle. If the client did not use_sharing(): FAIRLOCK_INVALID. */
   basic_shared_mutex(client &of, const char *name,
                      std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
-      : seats_(), guard_(), client_(of.native_handle()), lease_ms_(detail::to_ms(lease)), open_(0),
-        status_(of.status())
+      : seats_(), room_(), guard_(), client_(of.native_handle()), lease_ms_(detail::to_ms(lease)),
+        open_(0), status_(of.status())
   {
     port_mutex_init(&guard_);
     while (status_ == FAIRLOCK_OK && open_ < 2 * Threads) {
@@ -647,7 +745,10 @@ public:
   /* fairlock_cancel(), of all threads that wait. FAIRLOCK_NOT_HELD: none does. */
   int cancel() noexcept
   {
-    int status = FAIRLOCK_NOT_HELD;
+    if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
+    port_mutex_lock(&guard_);
+    int status = room_.cancel();
+    port_mutex_unlock(&guard_);
     for (unsigned i = 0; i < open_; i++) {
       if (fairlock_cancel(i % 2 == 0 ? &seats_[i / 2].exclusive : &seats_[i / 2].shared.handle) ==
           FAIRLOCK_OK)
@@ -719,36 +820,39 @@ private:
     return own;
   }
 
-  /* The same; if it has none, it takes one. */
-  seat *sit() noexcept
+  /* The same; if it has none, it takes one, for which it waits as a waiting room's wait() does. */
+  int sit(std::uint32_t &wait_ms, seat *&own) noexcept
   {
+    int status = FAIRLOCK_OK;
     port_mutex_lock(&guard_);
-    seat *own = find_of(port_task_self());
+    own = find_of(port_task_self());
     if (own == nullptr) {
       own = find_of(0);
-      if (own != nullptr) {
+      if (own == nullptr) status = room_.wait(guard_, wait_ms, own);
+      if (status == FAIRLOCK_OK) {
         own->task = port_task_self();
         own->held = 0;
       }
     }
     port_mutex_unlock(&guard_);
-    return own;
+    return status;
   }
 
   void leave(seat &own) noexcept
   {
     port_mutex_lock(&guard_);
-    own.task = 0;
+    own.task = room_.give(own);
     port_mutex_unlock(&guard_);
   }
 
   int acquire_ms(std::uint32_t wait_ms, bool exclusive) noexcept
   {
+    seat *own;
     if (status_ != FAIRLOCK_OK) return status_;
     if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
-    seat *own = sit();
-    if (own == nullptr || (own->held > 0 && own->held_exclusively != exclusive))
-      return FAIRLOCK_IN_PROGRESS;
+    const int seated = sit(wait_ms, own);
+    if (seated != FAIRLOCK_OK) return seated;
+    if (own->held > 0 && own->held_exclusively != exclusive) return FAIRLOCK_IN_PROGRESS;
     own->held_exclusively = exclusive;
     /* what another thread has released may still be on its way */
     if (own->held == 0) (void)fairlock_adopt(handle_of(*own));
@@ -769,6 +873,7 @@ private:
   }
 
   seat seats_[Threads];
+  detail::waiting_room<seat> room_;
   port_mutex guard_;
   fairlock_client *client_;
   std::uint32_t lease_ms_;
@@ -776,7 +881,7 @@ private:
   int status_;
 };
 
-/* For up to eight threads of this program at a time. */
+/* Up to eight threads of this program hold, or wait in line, at a time. */
 typedef basic_shared_mutex<8> shared_mutex;
 
 /*
@@ -785,9 +890,10 @@ typedef basic_shared_mutex<8> shared_mutex;
  * thread releases, and a thread may have several. Unlike there, a permit ends with its lease, and
  * nobody releases what nobody has acquired. Neither copied nor moved.
  *
- * Permits: this object acquires, or waits for, so many at a time; one more gets
- * FAIRLOCK_IN_PROGRESS. For each it has a fairlock_shared. Whoever needs the fencing token of each
- * takes fairlock_init_shared() instead: here nothing says which permit a thread has.
+ * Permits: this object has so many, or waits in line for them, at a time, whatever the limit is. Other
+ * threads first wait, in the order in which they came, until one of these is released; without waiting
+ * they get none. For each the object has a fairlock_shared. Whoever needs the fencing token of each takes
+ * fairlock_init_shared() instead: here nothing says which permit a thread has.
  */
 template <unsigned Permits> class basic_semaphore
 {
@@ -798,7 +904,7 @@ public:
    */
   basic_semaphore(client &of, const char *name, std::uint32_t limit,
                   std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
-      : permits_(), guard_(), client_(of.native_handle()), lease_ms_(detail::to_ms(lease)),
+      : permits_(), room_(), guard_(), client_(of.native_handle()), lease_ms_(detail::to_ms(lease)),
         open_(0), status_(of.status() == FAIRLOCK_OK && limit == 0 ? FAIRLOCK_INVALID : of.status())
   {
     port_mutex_init(&guard_);
@@ -886,7 +992,10 @@ public:
   /* fairlock_cancel(), of all threads that wait. FAIRLOCK_NOT_HELD: none does. */
   int cancel() noexcept
   {
-    int status = FAIRLOCK_NOT_HELD;
+    if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
+    port_mutex_lock(&guard_);
+    int status = room_.cancel();
+    port_mutex_unlock(&guard_);
     for (unsigned i = 0; i < open_; i++)
       if (fairlock_cancel(&permits_[i].shared.handle) == FAIRLOCK_OK) status = FAIRLOCK_OK;
     return status;
@@ -928,35 +1037,48 @@ private:
     state is;
   };
 
-  /* Makes one of this state CLAIMED, if possible one of this task. nullptr: there is none. */
+  /*
+   * Makes one of this state CLAIMED, if possible one of this task. nullptr: there is none. guard_ is
+   * locked.
+   */
   permit *claim(state from) noexcept
   {
     permit *found = nullptr;
-    port_mutex_lock(&guard_);
     for (permit &each : permits_) {
       if (each.is != from) continue;
       if (found == nullptr || (each.task == port_task_self() && found->task != each.task))
         found = &each;
     }
     if (found != nullptr) found->is = CLAIMED;
-    port_mutex_unlock(&guard_);
     return found;
+  }
+
+  /* Claims a vacant one, for which it waits as a waiting room's wait() does. */
+  int sit(std::uint32_t &wait_ms, permit *&one) noexcept
+  {
+    port_mutex_lock(&guard_);
+    one = claim(VACANT);
+    const int status = one != nullptr ? FAIRLOCK_OK : room_.wait(guard_, wait_ms, one);
+    port_mutex_unlock(&guard_);
+    return status;
   }
 
   void set(permit &of, state to) noexcept
   {
     port_mutex_lock(&guard_);
-    of.is = to;
     of.task = port_task_self();
+    /* one that was waited for stays claimed, by another thread */
+    of.is = to == VACANT && room_.give(of) != 0 ? CLAIMED : to;
     port_mutex_unlock(&guard_);
   }
 
   int acquire_ms(std::uint32_t wait_ms) noexcept
   {
+    permit *one;
     if (status_ != FAIRLOCK_OK) return status_;
     if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
-    permit *one = claim(VACANT);
-    if (one == nullptr) return FAIRLOCK_IN_PROGRESS;
+    const int seated = sit(wait_ms, one);
+    if (seated != FAIRLOCK_OK) return seated;
     /* what another thread has released may still be on its way */
     (void)fairlock_adopt(&one->shared.handle);
     const int status = fairlock_acquire(&one->shared.handle, wait_ms, lease_ms_);
@@ -968,7 +1090,9 @@ private:
   {
     if (status_ != FAIRLOCK_OK) return FAIRLOCK_NOT_HELD;
     if (port_mutex_forked(&guard_)) return FAIRLOCK_FORKED;
+    port_mutex_lock(&guard_);
     permit *one = claim(HELD);
+    port_mutex_unlock(&guard_);
     if (one == nullptr) return FAIRLOCK_NOT_HELD;
     (void)fairlock_adopt(&one->shared.handle);
     const int status = fairlock_release(&one->shared.handle);
@@ -977,6 +1101,7 @@ private:
   }
 
   permit permits_[Permits];
+  detail::waiting_room<permit> room_;
   port_mutex guard_;
   fairlock_client *client_;
   std::uint32_t lease_ms_;
@@ -984,7 +1109,7 @@ private:
   int status_;
 };
 
-/* Up to eight permits at a time by this object. */
+/* Up to eight permits at a time by this object: basic_semaphore<10> for ten. */
 typedef basic_semaphore<8> semaphore;
 
 } // namespace fair

@@ -380,9 +380,15 @@ static void shared_mutexes_end(fair::client &client)
   fair::basic_shared_mutex<1> narrow(client, "valve");
   CHECK(narrow.try_lock_shared());
   std::thread([&narrow] {
-    CHECK(narrow.acquire_shared() == FAIRLOCK_IN_PROGRESS && !narrow.try_lock());
+    CHECK(!narrow.try_lock_shared() && !narrow.try_lock() && !narrow.try_lock_for(milliseconds(1)));
+    CHECK(narrow.acquire_shared_for(milliseconds(0)) == FAIRLOCK_BUSY);
+    CHECK(narrow.acquire_shared_for(milliseconds(1)) == FAIRLOCK_TIMEOUT);
     CHECK(narrow.release_shared() == FAIRLOCK_NOT_HELD && narrow.token() == 0);
   }).join();
+  std::thread unseated([&narrow] { CHECK(narrow.acquire() == FAIRLOCK_CANCELLED); });
+  while (narrow.cancel() != FAIRLOCK_OK)
+    (void)fairlock_poll(client.native_handle(), 10);
+  unseated.join();
   narrow.unlock_shared();
   CHECK(door.try_lock());
   std::thread waiter([&narrow] { CHECK(narrow.acquire_shared() == FAIRLOCK_CANCELLED); });
@@ -414,7 +420,12 @@ static void semaphores(fair::client &client)
     CHECK(slots.release() == FAIRLOCK_OK); /* of another thread */
   }).join();
   CHECK(other.try_acquire_for(std::chrono::seconds(5)) && !slots.try_acquire());
-  CHECK(!other.try_acquire() && other.acquire_for(milliseconds(1)) == FAIRLOCK_IN_PROGRESS);
+  CHECK(!other.try_acquire() && other.acquire_for(milliseconds(1)) == FAIRLOCK_TIMEOUT);
+  CHECK(other.acquire_for(milliseconds(0)) == FAIRLOCK_BUSY);
+  std::thread unseated([&other] { CHECK(other.acquire_for(std::chrono::hours(1)) == FAIRLOCK_CANCELLED); });
+  while (other.cancel() != FAIRLOCK_OK)
+    (void)fairlock_poll(client.native_handle(), 10);
+  unseated.join();
   std::thread waiter(
       [&slots] { CHECK(slots.acquire_for(std::chrono::hours(1)) == FAIRLOCK_CANCELLED); });
   while (slots.cancel() != FAIRLOCK_OK)
@@ -445,6 +456,93 @@ static void semaphore_of_threads(fair::client &client)
     CHECK(slots.release() == FAIRLOCK_OK && slots.remaining() == milliseconds(0));
   }).join();
   CHECK(slots.release(2) == FAIRLOCK_OK && slots.release() == FAIRLOCK_NOT_HELD);
+}
+
+/* Notes how many are in at a time. */
+struct crowd {
+  std::atomic<int> in, most;
+
+  void enter()
+  {
+    const int now = ++in;
+    int before = most;
+    while (now > before && !most.compare_exchange_weak(before, now))
+      continue;
+  }
+};
+
+/* More threads than an object has seats: all get in, in the end, and so many at a time. */
+static void more_threads_than_seats(fair::client &client)
+{
+  const int threads = 12;
+  fair::semaphore slots(client, "slots", 10);
+  fair::basic_semaphore<10> ten(client, "ten", 10);
+  fair::shared_mutex valve(client, "valve");
+  crowd slotted = {}, tenth = {}, shared = {};
+  int alone = 0;
+  std::thread all[threads];
+  for (std::thread &one : all) {
+    one = std::thread([&] {
+      slots.acquire();
+      slotted.enter();
+      while (slotted.most < 8)
+        (void)fairlock_poll(client.native_handle(), 10);
+      slotted.in--;
+      CHECK(slots.release() == FAIRLOCK_OK);
+      ten.acquire();
+      tenth.enter();
+      while (tenth.most < 10)
+        (void)fairlock_poll(client.native_handle(), 10);
+      tenth.in--;
+      CHECK(ten.release() == FAIRLOCK_OK);
+      valve.lock_shared();
+      shared.enter();
+      while (shared.most < 8)
+        (void)fairlock_poll(client.native_handle(), 10);
+      shared.in--;
+      valve.unlock_shared();
+      CHECK(valve.try_lock_for(std::chrono::minutes(1)));
+      alone++;
+      valve.unlock();
+    });
+  }
+  for (std::thread &one : all)
+    one.join();
+  CHECK(slotted.most == 8 && tenth.most == 10 && shared.most == 8 && alone == threads);
+  CHECK(slots.release() == FAIRLOCK_NOT_HELD && ten.release() == FAIRLOCK_NOT_HELD);
+}
+
+/* Threads without a seat get one in the order in which they came. */
+static void seats_in_order()
+{
+  const int threads = 4;
+  fair::detail::waiting_room<int> room;
+  port_mutex guard;
+  int came = 0, seats[threads] = {}, got[threads];
+  std::thread all[threads];
+  port_mutex_init(&guard);
+  for (std::thread &one : all) {
+    one = std::thread([&] {
+      port_mutex_lock(&guard);
+      const int place = came++; /* it has the mutex until it is in line */
+      std::uint32_t wait_ms = FAIRLOCK_FOREVER;
+      int *seat = nullptr;
+      CHECK(room.wait(guard, wait_ms, seat) == FAIRLOCK_OK && wait_ms == FAIRLOCK_FOREVER);
+      got[place] = static_cast<int>(seat - seats);
+      port_mutex_unlock(&guard);
+    });
+  }
+  for (int given = 0; given < threads;) {
+    port_mutex_lock(&guard);
+    if (came == threads && room.give(seats[given]) != 0) given++;
+    port_mutex_unlock(&guard);
+  }
+  for (std::thread &one : all)
+    one.join();
+  for (int place = 0; place < threads; place++)
+    CHECK(got[place] == place);
+  CHECK(room.give(seats[0]) == 0 && room.cancel() == FAIRLOCK_NOT_HELD);
+  port_mutex_destroy(&guard);
 }
 
 /* Without use_sharing(), and with what no lock can have. */
@@ -568,6 +666,8 @@ int main(int argc, char **argv)
   shared_by_threads(client);
   semaphores(client);
   semaphore_of_threads(client);
+  more_threads_than_seats(client);
+  seats_in_order();
   shared_refusals(client, socket.transport);
   if (argc > 2) unreachable(socket.transport);
   refusals(client, socket.transport);
