@@ -289,6 +289,7 @@ static int choose_tls(struct session *session, const struct command_line *line)
   struct port_openssl_config config = line->tls;
   bool given = config.ca_file != NULL || config.ca_folder != NULL || config.certificate != NULL ||
                config.key != NULL || config.name != NULL || config.insecure;
+  session->below = session->server.transport;
   if (!session->server.tls) {
     if (!given) return EXIT_DONE;
     return misused(line, "--cacert, --cacertdir, --cert, --key, --sni and --insecure need a URL "
@@ -304,7 +305,11 @@ static int choose_tls(struct session *session, const struct command_line *line)
   }
   choose(&config.name, "FAIRLOCK_SNI");
   config.host = port_posix_host;
-  return tls_prepare(&session->tls, &config, &session->server.socket.transport);
+  int status = tls_prepare(&session->tls, &config, &session->server.socket.transport);
+  if (status != EXIT_DONE) return status;
+  port_posix_use_tls(&session->server, &session->tls.transport);
+  session->below = session->server.transport;
+  return EXIT_DONE;
 }
 
 /*
@@ -370,6 +375,25 @@ int session_prepare(struct session *session, const struct command_line *line)
   return status == EXIT_DONE ? choose_tls(session, line) : status;
 }
 
+/* True if address is that of a Sentinel, which the URL names; all others are those of servers. */
+static bool is_sentinel(const struct session *session, const char *address)
+{
+  const struct port_posix_server *server = &session->server;
+  const char *seed = server->service != NULL ? server->socket.seeds : NULL;
+  size_t size = strlen(address);
+  while (seed != NULL) {
+    const char *end = seed + strcspn(seed, ",");
+    if ((size_t)(end - seed) == size && memcmp(seed, address, size) == 0) return true;
+    seed = *end != 0 ? end + 1 : NULL;
+  }
+  return false;
+}
+
+static bool uses_tls(const struct session *session, const char *address)
+{
+  return is_sentinel(session, address) ? session->server.sentinel_tls : session->server.server_tls;
+}
+
 /* A transport around the real one, which notes addresses */
 
 /* Notes where the connection goes next: to address, or, if that is NULL, to the seed in use. */
@@ -401,6 +425,29 @@ static bool is_connected(struct session *session)
   return connected;
 }
 
+/*
+ * Notes that the connection to the current address has ended, or was never made: why, and whether it
+ * has sent us elsewhere. A Sentinel is not to blame while others answer, or if the server that they name
+ * does not.
+ */
+static void note_end(struct session *session, const char *why, bool sent_elsewhere)
+{
+  struct addresses *addresses = &session->addresses;
+  bool sentinel_dead = is_sentinel(session, addresses->dead);
+  bool server_dead = addresses->dead[0] != 0 && !sentinel_dead;
+  if (addresses->tried && !addresses->heard &&
+      !(server_dead && is_sentinel(session, addresses->current))) {
+    memcpy(addresses->dead, addresses->current, sizeof addresses->dead);
+    memcpy(addresses->why_dead, why, sizeof addresses->why_dead);
+  } else if (sent_elsewhere && sentinel_dead) {
+    addresses->dead[0] = 0;
+  }
+  if (addresses->connected) {
+    memcpy(addresses->left, addresses->current, sizeof addresses->left);
+    memcpy(addresses->why_left, why, sizeof addresses->why_left);
+  }
+}
+
 static bool note_aim(void *context, const char *address)
 {
   struct session *session = context;
@@ -409,16 +456,11 @@ static bool note_aim(void *context, const char *address)
   session_reason(session, is_connected(session), why);
   bool done = session->below->aim(session->below->context, address);
   if (address != NULL && !done) return false;
+  if (address != NULL) why[0] = 0; /* it sends us there, and has not failed */
   pthread_mutex_lock(&addresses->mutex);
-  if (!addresses->connected && addresses->tried) {
-    memcpy(addresses->dead, addresses->current, sizeof addresses->dead);
-    memcpy(addresses->why_dead, why, sizeof addresses->why_dead);
-  }
-  if (addresses->connected) {
-    memcpy(addresses->left, addresses->current, sizeof addresses->left);
-    memcpy(addresses->why_left, why, sizeof addresses->why_left);
-  }
+  note_end(session, why, address != NULL);
   addresses->connected = false;
+  addresses->heard = false;
   addresses->tried = false;
   note_address(session, address);
   pthread_mutex_unlock(&addresses->mutex);
@@ -432,10 +474,7 @@ static int note_connect(void *context, uint32_t timeout_ms)
   int status = session->below->connect(session->below->context, timeout_ms);
   pthread_mutex_lock(&addresses->mutex);
   addresses->tried = true;
-  if (status == PORT_OK) {
-    addresses->connected = true;
-    if (strcmp(addresses->current, addresses->dead) == 0) addresses->dead[0] = 0;
-  }
+  if (status == PORT_OK) addresses->connected = true;
   pthread_mutex_unlock(&addresses->mutex);
   return status;
 }
@@ -446,22 +485,26 @@ static int pass_send(void *context, const void *data, size_t size)
   return below->send(below->context, data, size);
 }
 
-static int pass_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int note_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
-  const struct port_transport *below = ((struct session *)context)->below;
-  return below->recv(below->context, data, size, timeout_ms);
+  struct session *session = context;
+  struct addresses *addresses = &session->addresses;
+  int got = session->below->recv(session->below->context, data, size, timeout_ms);
+  if (got <= 0 || addresses->heard) return got;
+  pthread_mutex_lock(&addresses->mutex);
+  addresses->heard = true;
+  /* a server that answers is the one we looked for: with Sentinels, the master */
+  if (strcmp(addresses->current, addresses->dead) == 0 ||
+      (session->server.service != NULL && !is_sentinel(session, addresses->current)))
+    addresses->dead[0] = 0;
+  pthread_mutex_unlock(&addresses->mutex);
+  return got;
 }
 
 static void pass_close(void *context)
 {
   const struct port_transport *below = ((struct session *)context)->below;
   below->close(below->context);
-}
-
-static void choose_transport(struct session *session)
-{
-  session->below =
-      session->server.tls ? &session->tls.transport : &session->server.socket.transport;
 }
 
 int session_second(struct session *second, const struct session *session,
@@ -473,17 +516,15 @@ int session_second(struct session *second, const struct session *session,
   second->config.password = session->config.password; /* a pipe can be read only once */
   second->config.database = session->config.database;
   second->config.client_name = session->config.client_name;
-  choose_transport(second);
   return choose_tls(second, line);
 }
 
 /* Puts our transport around the real one. A Unix socket has no address to note. */
 static void note_addresses(struct session *session)
 {
-  choose_transport(session);
   session->noting.connect = note_connect;
   session->noting.send = pass_send;
-  session->noting.recv = pass_recv;
+  session->noting.recv = note_recv;
   session->noting.close = pass_close;
   session->noting.context = session;
   session->noting.aim = session->below->aim != NULL ? note_aim : NULL;
@@ -520,8 +561,10 @@ void session_reason(struct session *session, bool connected, char text[FAIRLOCK_
                      FAIRLOCK_ERROR_SIZE >= PORT_POSIX_ERROR_SIZE &&
                      FAIRLOCK_ERROR_SIZE >= sizeof mute,
                  "there is room");
+  char address[ADDRESS_SIZE];
+  session_current(session, address);
   text[0] = 0;
-  if (session->server.tls) tls_error(&session->tls, text);
+  if (uses_tls(session, address)) tls_error(&session->tls, text);
   if (text[0] == 0) port_posix_error(&session->server.socket, text);
   if (text[0] == 0 && connected) memcpy(text, mute, sizeof mute);
 }
@@ -652,8 +695,36 @@ static bool is_error(const char *reason, int error)
   return is_reason(reason, strerror(error));
 }
 
-static const char *advice_unreachable(const struct session *session, const char *reason)
+#define NO_TLS           "redis+sentinel://.../SERVICE"
+#define TLS_TO_ALL       "rediss+sentinel://.../SERVICE"
+#define TLS_TO_SENTINELS "redis+sentinel://.../SERVICE?sentinel_tls=true"
+#define TLS_TO_SERVERS   "rediss+sentinel://.../SERVICE?sentinel_tls=false"
+
+#define NO_SERVER "Or is it not a Redis server, or a proxy whose server is gone?"
+
+/* Which URL is right if the one at address has TLS and we have not used it, or the reverse. */
+static const char *advice_sentinel_tls(const struct session *session, const char *address)
 {
+  /* a Sentinel; there is TLS to servers; there is TLS to Sentinels */
+  static const char *const texts[2][2][2] = {
+      {{"Does that server want TLS? Then the URL is " TLS_TO_SERVERS ". " NO_SERVER,
+        "Does that server want TLS? Then the URL is " TLS_TO_ALL ". " NO_SERVER},
+       {"Does that server speak TLS? If not, the URL is " NO_TLS ".",
+        "Does that server speak TLS? If not, the URL is " TLS_TO_SENTINELS "."}},
+      {{"Does that Sentinel want TLS? Then the URL is " TLS_TO_ALL ", or, if the servers have no "
+        "TLS, " TLS_TO_SENTINELS ".",
+        "Does that Sentinel speak TLS? If not, the URL is " NO_TLS "."},
+       {"Does that Sentinel want TLS? Then the URL is " TLS_TO_ALL ".",
+        "Does that Sentinel speak TLS? If not, the URL is " TLS_TO_SERVERS ", or, if the servers "
+        "have no TLS either, " NO_TLS "."}}};
+  const struct port_posix_server *server = &session->server;
+  return texts[is_sentinel(session, address)][server->server_tls][server->sentinel_tls];
+}
+
+static const char *advice_unreachable(const struct session *session, const char *address,
+                                      const char *reason)
+{
+  bool tls = uses_tls(session, address);
   bool path = session->server.socket.service == NULL;
   if (is_error(reason, ECONNREFUSED))
     return "Nothing listens there: is the server running, and is that its address? Name the right "
@@ -671,11 +742,12 @@ static const char *advice_unreachable(const struct session *session, const char 
       is_reason(reason, gai_strerror(EAI_FAIL)))
     return "The name cannot be resolved here: check it, and this machine's resolver (DNS, "
            "/etc/hosts).";
-  if (session->server.tls && strcmp(reason, mute) == 0) return "Is it stopped, or busy?";
-  if (session->server.tls && strcmp(reason, "the server closed TLS") == 0)
+  if ((tls || session->server.service != NULL) && strcmp(reason, mute) == 0)
+    return "Is it stopped, or busy?";
+  if (tls && strcmp(reason, "the server closed TLS") == 0)
     return "Is it being stopped, or does it end connections? See its log.";
-  if (session->server.tls)
-    return "Does that port speak TLS? If not, write redis instead of rediss in the URL.";
+  if (session->server.service != NULL && *reason != 0) return advice_sentinel_tls(session, address);
+  if (tls) return "Does that port speak TLS? If not, write redis instead of rediss in the URL.";
   if (strcmp(reason, mute) == 0)
     return "Is it stopped, or busy? Or does that port want TLS: rediss instead of redis in the "
            "URL?";
@@ -730,12 +802,13 @@ static const char *advice_unsupported(const char *words)
   return NULL;
 }
 
-static const char *advice(const struct session *session, int status, const char *words)
+static const char *advice(const struct session *session, int status, const char *address,
+                          const char *words)
 {
   const char *unsupported = advice_unsupported(words);
   switch (status) {
   case FAIRLOCK_UNREACHABLE:
-    return advice_unreachable(session, words);
+    return advice_unreachable(session, address, words);
   case FAIRLOCK_DENIED:
     return advice_denied(session, words);
   case FAIRLOCK_REFUSED:
@@ -804,11 +877,12 @@ void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR
 
 char *session_place(const struct session *session, const char *address)
 {
-  char text[sizeof session->server.shown + ADDRESS_SIZE + 4];
+  char text[sizeof session->server.shown + ADDRESS_SIZE + 16];
   const char *url = session->server.shown;
   const char *authority = strstr(url, "://");
   bool said = *address == 0 || (authority != NULL && strcmp(authority + 3, address) == 0);
-  snprintf(text, sizeof text, said ? "%s" : "%s (%s)", url, address);
+  const char *sentinel = is_sentinel(session, address) ? "Sentinel " : "";
+  snprintf(text, sizeof text, said ? "%s" : "%s (%s%s)", url, sentinel, address);
   return bytes_shown(text, strlen(text));
 }
 
@@ -818,8 +892,14 @@ char *session_url(const struct session *session)
   char text[sizeof server->shown + 16];
   unsigned long number = server->database;
   const char *begin = server->socket.service == NULL ? "?db=" : "/"; /* a path has no service */
+  size_t size = strlen(server->shown);
+  size_t end = server->sentinel_tls != server->server_tls && server->service != NULL
+                   ? strlen(strrchr(server->shown, '?'))
+                   : 0; /* of the parameter, which follows the database */
   if (number == 0) snprintf(text, sizeof text, "%s", server->shown);
-  else snprintf(text, sizeof text, "%s%s%lu", server->shown, begin, number);
+  else
+    snprintf(text, sizeof text, "%.*s%s%lu%s", (int)(size - end), server->shown, begin, number,
+             server->shown + size - end);
   return bytes_shown(text, strlen(text));
 }
 
@@ -837,7 +917,7 @@ int session_failed(const struct session *session, int status, const char *addres
   char *place = session_place(session, address);
   char *words = session_words(error);
   complain("%s: %s%s", place, fairlock_status_text(status), words);
-  const char *what_to_do = advice(session, status, error);
+  const char *what_to_do = advice(session, status, address, error);
   if (what_to_do != NULL) fprintf(stderr, "%s\n", what_to_do);
   if (status == FAIRLOCK_UNREACHABLE && session->server.moves)
     fputs("Where servers move, a fail-over may be under way.\n", stderr);

@@ -26,7 +26,7 @@ struct addresses {
   /* of the connection, or of the next one; "": not known yet */
   char current[ADDRESS_SIZE];
 
-  /* the last one to which connecting has failed, unless it has succeeded since; "": none */
+  /* the last one that could not be reached or said nothing, unless it has answered since; "": none */
   char dead[ADDRESS_SIZE];
 
   /* that of the last connection that has ended; "": none */
@@ -35,8 +35,11 @@ struct addresses {
   /* why connecting has failed, and why that connection has ended */
   char why_dead[FAIRLOCK_ERROR_SIZE], why_left[FAIRLOCK_ERROR_SIZE];
 
-  /* whether there is or was a connection to `current`; whether one was tried */
-  bool connected, tried;
+  /*
+   * whether there is or was a connection to `current`; whether something came by it; whether one was
+   * tried. Only the task that services the client looks at `heard`
+   */
+  bool connected, heard, tried;
 };
 
 struct session {
@@ -133,7 +136,10 @@ void session_no_password(struct session *session, char text[FAIRLOCK_ERROR_SIZE]
 /* The exit status for a status of the library. */
 int exit_status_of(int status);
 
-/* "URL" or, if the URL does not have the address, "URL (address)". Printable; to be freed. */
+/*
+ * "URL" or, if the URL does not have the address, "URL (address)", or "URL (Sentinel address)".
+ * Printable; to be freed.
+ */
 char *session_place(const struct session *session, const char *address);
 
 /* The URL without a user and a password, with the database unless that is 0. Printable; to be freed. */

@@ -29,6 +29,6 @@ const char *port_openssl_url(struct port_openssl *tls, struct port_posix_server 
   own.host = port_posix_host;
   const char *file = port_openssl_init(tls, &server->socket.transport, &own);
   if (file != NULL) return unusable(server, tls, file);
-  server->transport = &tls->transport;
+  port_posix_use_tls(server, &tls->transport);
   return NULL;
 }

@@ -141,8 +141,8 @@ struct port_posix_server;
 
 /*
  * The same as port_posix_url() (port_posix.h), for a program with OpenSSL: rediss:// and the like are
- * TLS to all servers, Sentinels and nodes included; redis:// is none, and then tls stays empty. config
- * may be NULL: the system's CAs. Its `host` is set here. Returns NULL, or what is wrong with the URL or
+ * TLS to all servers, nodes and, unless the URL says ?sentinel_tls=false, Sentinels; redis:// is none, and
+ * then tls stays empty. config may be NULL: the system's CAs. Its `host` is set here. Returns NULL, or what is wrong with the URL or
  * with config's files, in words that are valid as long as server.
  *
  *     static struct port_posix_server server;

@@ -156,7 +156,8 @@ int port_posix_fd(const struct port_posix *posix);
  *   redis+cluster://[user:password@]host[:port],...[/db]          some nodes of a cluster
  *   unix://[user:password@]/path[?db=number]
  * rediss means the same with TLS, to all of them; valkey and valkeys mean the same as redis and
- * rediss. An IPv6 address is in brackets, and %41 is an A. User and password are those of the data
+ * rediss. With Sentinels, ?sentinel_tls=false at the end means no TLS to these, and ?sentinel_tls=true
+ * means TLS to them; to the servers that they name it is still what the beginning says. An IPv6 address is in brackets, and %41 is an A. User and password are those of the data
  * server, not of the Sentinels: those are the program's to give.
  *
  *     static struct port_posix_server server;
@@ -186,7 +187,7 @@ struct port_posix_server {
   bool cluster;
   char address[PORT_POSIX_ADDRESS_SIZE];
 
-  /* the URL asks for TLS */
+  /* the URL asks for TLS, to some of them at least */
   bool tls;
 
   /* the URL as it was understood, for messages: without user, password and database */
@@ -195,7 +196,20 @@ struct port_posix_server {
   /* the connection, below TLS: for port_posix_fd() and port_posix_error() */
   struct port_posix socket;
 
-  /* the rest is private: what the strings point to */
+  /* to whom the URL asks for TLS: to Sentinels, and to the servers, which Sentinels name if there are any */
+  bool sentinel_tls;
+  bool server_tls;
+
+  /* the rest is private: with TLS to some alone, what chooses one of two transports */
+  struct port_transport split;
+  const struct port_transport *safe;
+
+  /* the next connection is to a server that was named; this one is, if it is open */
+  bool aimed;
+  bool to_server;
+  bool open;
+
+  /* what the strings point to */
   char text[PORT_POSIX_URL_SIZE];
   char seeds[PORT_POSIX_URL_SIZE];
   char secret[PORT_POSIX_PASSWORD_SIZE];
@@ -210,10 +224,16 @@ struct port_posix_server {
 const char *port_posix_url(struct port_posix_server *server, const char *url);
 
 /*
- * The same for a program with another TLS: if the URL asks for it, transport is NULL, and the program
- * gives the client one of its own, around server->socket.transport.
+ * The same for a program with another TLS: if the URL asks for it, transport is NULL. Then the program
+ * makes a transport of its own around server->socket.transport, and calls port_posix_use_tls().
  */
 const char *port_posix_read_url(struct port_posix_server *server, const char *url);
+
+/*
+ * Sets server->transport: to tls or, if the URL asks for TLS to Sentinels alone or to servers alone, to
+ * one that uses tls for these, and the socket for the others. tls has to stay valid as long as server.
+ */
+void port_posix_use_tls(struct port_posix_server *server, struct port_transport *tls);
 
 #ifdef __cplusplus
 }

@@ -226,16 +226,34 @@ static const char *parse_login(struct port_posix_server *server, char **authorit
   return parse_user(server, user);
 }
 
+#define PLAIN_SENTINELS "?sentinel_tls=false"
+#define SAFE_SENTINELS  "?sentinel_tls=true"
+
+/* Parses what begins at a '?' or '#', or is empty. */
+static const char *parse_parameter(struct port_posix_server *server, const char *text,
+                                   enum kind kind)
+{
+  if (*text == 0) return NULL;
+  if (strchr(text, '@') != NULL) return "a '?' or '#' in a password has to be written %3F or %23";
+  bool plain = strcmp(text, PLAIN_SENTINELS) == 0;
+  if (kind == SENTINEL && (plain || strcmp(text, SAFE_SENTINELS) == 0)) {
+    server->sentinel_tls = !plain;
+    return NULL;
+  }
+  if (kind == SENTINEL)
+    return "only " PLAIN_SENTINELS " or " SAFE_SENTINELS " may follow its service and database: a "
+           "database is written /1, and TLS rediss; in a name, write %3F for '?' and %23 for '#'";
+  return "it has a '?' or '#', and there are no parameters: a database is written /1, and TLS "
+         "rediss; in a name, write %3F or %23";
+}
+
 static const char *parse_redis(struct port_posix_server *server, char *authority, enum kind kind)
 {
-  const char *wrong = NULL;
   char *end = authority + size_of_authority(authority);
-  const char *mark = end + strcspn(end, "?#");
-  if (*mark != 0 && strchr(mark, '@') != NULL)
-    return "a '?' or '#' in a password has to be written %3F or %23";
-  if (*mark != 0)
-    return "it has a '?' or '#', and there are no parameters: a database is written /1, and TLS "
-           "rediss; in a name, write %3F or %23";
+  char *mark = end + strcspn(end, "?#");
+  const char *wrong = parse_parameter(server, mark, kind);
+  if (wrong != NULL) return wrong;
+  *mark = 0;
   char *path = *end == '/' ? end + 1 : end;
   *end = 0;
   if (strchr(path, '@') != NULL) return "a '/' in a password has to be written %2F";
@@ -251,6 +269,8 @@ static const char *parse_redis(struct port_posix_server *server, char *authority
   if (wrong != NULL || kind != SENTINEL) return wrong;
   show(server, "/");
   show(server, server->service);
+  if (server->sentinel_tls != server->server_tls)
+    show(server, server->sentinel_tls ? SAFE_SENTINELS : PLAIN_SENTINELS);
   return NULL;
 }
 
@@ -318,13 +338,75 @@ static const char *parse(struct port_posix_server *server, const char *url)
   for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
     if (!begins(url, schemes[i].begin)) continue;
     show(server, schemes[i].begin);
-    server->tls = schemes[i].tls;
+    server->server_tls = schemes[i].tls;
+    server->sentinel_tls = schemes[i].tls && schemes[i].kind == SENTINEL;
     char *rest = server->text + strlen(schemes[i].begin);
-    return schemes[i].kind == PATH ? parse_unix(server, rest)
-                                   : parse_redis(server, rest, schemes[i].kind);
+    wrong = schemes[i].kind == PATH ? parse_unix(server, rest)
+                                    : parse_redis(server, rest, schemes[i].kind);
+    server->tls = server->server_tls || server->sentinel_tls;
+    return wrong;
   }
   return "it does not begin with redis://, redis+sentinel://, redis+cluster:// (or the same with "
          "rediss, valkey or valkeys), or unix://";
+}
+
+/* The transport of a URL with TLS to Sentinels alone, or to the servers that they name alone */
+
+/* That of the connection there is, or was last. */
+static const struct port_transport *used(const struct port_posix_server *server)
+{
+  bool tls = server->to_server ? server->server_tls : server->sentinel_tls;
+  return tls ? server->safe : &server->socket.transport;
+}
+
+static int split_connect(void *context, uint32_t timeout_ms)
+{
+  struct port_posix_server *server = context;
+  if (!server->open) server->to_server = server->aimed;
+  server->open = true; /* or about to be: until close() */
+  return used(server)->connect(used(server)->context, timeout_ms);
+}
+
+static int split_send(void *context, const void *data, size_t size)
+{
+  const struct port_transport *transport = used(context);
+  return transport->send(transport->context, data, size);
+}
+
+static int split_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  const struct port_transport *transport = used(context);
+  return transport->recv(transport->context, data, size, timeout_ms);
+}
+
+static void split_close(void *context)
+{
+  struct port_posix_server *server = context;
+  used(server)->close(used(server)->context);
+  server->open = false;
+}
+
+/* Only a Sentinel names an address, and what it names is a server. */
+static bool split_aim(void *context, const char *address)
+{
+  struct port_posix_server *server = context;
+  bool done = server->safe->aim(server->safe->context, address);
+  if (address == NULL || done) server->aimed = address != NULL;
+  return done;
+}
+
+void port_posix_use_tls(struct port_posix_server *server, struct port_transport *tls)
+{
+  server->transport = tls;
+  if (server->service == NULL || server->sentinel_tls == server->server_tls) return;
+  server->safe = tls;
+  server->split.connect = split_connect;
+  server->split.send = split_send;
+  server->split.recv = split_recv;
+  server->split.close = split_close;
+  server->split.context = server;
+  server->split.aim = tls->aim != NULL ? split_aim : NULL;
+  server->transport = &server->split;
 }
 
 const char *port_posix_read_url(struct port_posix_server *server, const char *url)

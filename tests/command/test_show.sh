@@ -490,7 +490,7 @@ test_pods() {
   eventually sh -c "'$fairlock' status --json a | jq -e '.holder_count == 2'"
   expect 0 "$fairlock" status a
   for end in x7k2p q9d4z; do
-    grep -q "nightly-report.*[.][.].*-29411280-$end[.]" "$dir/out" || fail "$(cat "$dir/out")"
+    grep -q "nightly-report.*[.][.].*-29411280-${end}[.]" "$dir/out" || fail "$(cat "$dir/out")"
   done
   expect 0 "$fairlock" list --json
   same "$(json '[.holders[].id|capture("(?<end>.....)[.][0-9]+[.][0-9a-v]+[.][0-9a-v]+:1$").end]|sort')" '["q9d4z","x7k2p"]'

@@ -179,11 +179,11 @@ test_load_with_sentinels() {
 test_no_sentinel() {
   url=redis+sentinel://127.0.0.1:1,127.0.0.1:2/door
   expect 75 "$fairlock" run -n --url "$url" a true
-  said "$url (127.0.0.1:2): the server cannot be reached"
+  said "$url (Sentinel 127.0.0.1:2): the server cannot be reached"
   ! grep -q 'trying again' "$dir/err" || fail "$(cat "$dir/err")"
   # one that waits says at once what it waits for
   expect 75 "$fairlock" run -w 1 --url "$url" a true
-  said "$url (127.0.0.1:2): the server cannot be reached: Connection refused; trying again"
+  said "$url (Sentinel 127.0.0.1:2): the server cannot be reached: Connection refused; trying again"
   run --url "$url" a true 2>"$dir/err" &
   waiter=$!
   eventually grep -q 'trying again' "$dir/err"
@@ -199,7 +199,7 @@ test_no_sentinel() {
   eventually sh -c "! kill -0 $agent 2>/dev/null"
   # a server is not a Sentinel
   expect 76 "$fairlock" run --url redis+sentinel://127.0.0.1:$port/door a true
-  said "redis+sentinel://127.0.0.1:$port/door (127.0.0.1:$port): "
+  said "redis+sentinel://127.0.0.1:$port/door (Sentinel 127.0.0.1:$port): "
   said 'unknown command'
 }
 
@@ -225,6 +225,36 @@ test_dead_master_is_named() {
   stop_server
   expect 75 "$fairlock" run -n --url "redis+sentinel://$sentinels/door" a true
   said "redis+sentinel://$sentinels/door (127.0.0.1:$port): the server cannot be reached"
+}
+
+# A Sentinel names a master that accepts connections and closes them: that one is named, with its reason.
+test_well_sentinel_is_not_blamed() {
+  python3 - "$dir/at" <<'END' &
+import os, socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+with open(sys.argv[1] + ".new", "w") as at:
+    at.write(str(server.getsockname()[1]))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+while True:
+    server.accept()[0].close()
+END
+  ends_with_us $!
+  eventually test -s "$dir/at"
+  closing=$(cat "$dir/at")
+  start_sentinel "sentinel monitor door 127.0.0.1 $closing 1" 'sentinel down-after-milliseconds door 200000'
+  for seeds in 127.0.0.1:$sentinel 127.0.0.1:1,127.0.0.1:$sentinel 127.0.0.1:$sentinel,127.0.0.1:1; do
+    for words in 'run -n a true' 'run -w 1 a true' 'status a' list; do
+      set -- $words
+      command=$1
+      shift
+      expect 75 timeout 100 "$fairlock" $command --url redis+sentinel://$seeds/door "$@"
+      # which of the two reasons it is depends on whether it has sent something by then
+      grep -q "/door (127.0.0.1:$closing): the server cannot be reached: \(Connection\|the server closed\)" "$dir/err" ||
+        fail "$seeds, $words: $(cat "$dir/err")"
+      ! grep -q '(Sentinel' "$dir/err" || fail "$seeds, $words: $(cat "$dir/err")"
+    done
+  done
+  said 'Does that server want TLS? Then the URL is rediss+sentinel://.../SERVICE?sentinel_tls=false.'
 }
 
 test_master_killed() {
@@ -286,7 +316,7 @@ test_sentinel_passwords() {
     "$(sentinel_rules | sed 's/^/user /')"
   url=redis+sentinel://lock:data@$sentinels/door
   expect 77 "$fairlock" status --url "$url" a
-  said "redis+sentinel://$sentinels/door ($sentinels): the server refuses this user"
+  said "redis+sentinel://$sentinels/door (Sentinel $sentinels): the server refuses this user"
   (umask 077 && echo pw >"$dir/password" && echo data >"$dir/data" && echo watch >"$dir/watch")
   expect 0 env FAIRLOCK_SENTINEL_USER=lock FAIRLOCK_SENTINEL_PASSWORD=pw "$fairlock" run --url "$url" a true
   expect 0 env FAIRLOCK_SENTINEL_USER=nobody FAIRLOCK_SENTINEL_PASSWORD=pw "$fairlock" run --sentinel-user warden --url "$url" \
@@ -365,14 +395,14 @@ test_sentinel_rotation() {
     redis-cli -p $sentinel --no-auth-warning --user warden --pass watch acl setuser lock resetpass ">secret$i" >"$dir/out"
     redis acl setuser lock resetpass ">secret$i" >"$dir/out"
     redis client kill user lock >"$dir/out"
-    [ $i -gt 1 ] || eventually grep -qF "($sentinels): refused: WRONGPASS" "$dir/err"
+    [ $i -gt 1 ] || eventually grep -qF "(Sentinel $sentinels): refused: WRONGPASS" "$dir/err"
     note theirs "secret$i"
     [ $i -gt 1 ] || eventually grep -qF "(127.0.0.1:$port): refused: WRONGPASS" "$dir/err"
     note ours "secret$i"
     goes_on
   done
   end_both
-  said "redis+sentinel://$sentinels/door ($sentinels): refused: WRONGPASS"
+  said "redis+sentinel://$sentinels/door (Sentinel $sentinels): refused: WRONGPASS"
   said "redis+sentinel://$sentinels/door (127.0.0.1:$port): refused: WRONGPASS"
 }
 
@@ -762,5 +792,5 @@ test_replicas_rules() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests sentinels unknown_service refusing_master load_with_sentinels no_sentinel no_cluster dead_master_is_named master_killed begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
+run_tests sentinels unknown_service refusing_master load_with_sentinels no_sentinel no_cluster dead_master_is_named well_sentinel_is_not_blamed master_killed begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
   list_in_cluster load_into_cluster list_without_a_master cluster_rules replicas refused_renewal replicas_rules

@@ -54,6 +54,8 @@ static void check_server(const struct port_posix_server *server)
                memchr(server->secret, 0, sizeof server->secret) != NULL),
           "so is the password");
   require(server->database <= INT32_MAX, "the database is a number");
+  require(server->tls == (server->sentinel_tls || server->server_tls), "TLS is to somebody");
+  require(!server->sentinel_tls || server->service != NULL, "Sentinels have a service");
   require(memchr(server->shown, 0, sizeof server->shown) != NULL, "what is shown ends");
   if (server->moves) {
     check_seeds(server);
@@ -144,7 +146,10 @@ static void fuzz_seeds(const char *host, const char *service, unsigned port, uns
   used += encode(text + used, host, 3);
   if (sentinels) text[used++] = '/';
   if (sentinels) used += encode(text + used, service, 4);
-  (void)snprintf(text + used, sizeof text - used, "/%u", database);
+  (void)snprintf(text + used, sizeof text - used, "/%u%s", database,
+                 !sentinels     ? ""
+                 : port % 3 > 0 ? "?sentinel_tls=true"
+                                : "?sentinel_tls=false");
   const char *wrong = port_posix_read_url(&server, text);
   bool good = port > 0 && host[0] != 0 && strpbrk(host, ",:[]") == NULL;
   if (sentinels && service[0] == 0) good = false;
@@ -157,6 +162,8 @@ static void fuzz_seeds(const char *host, const char *service, unsigned port, uns
   require((server.service != NULL) == sentinels, "only Sentinels have a service");
   require(!sentinels || strcmp(server.service, service) == 0, "so does the service");
   require(server.database == database, "and the database");
+  require(server.sentinel_tls == (sentinels && port % 3 > 0) && !server.server_tls,
+          "and who has TLS");
   require(strcmp(server.user, "u") == 0 && strcmp(server.password, "p") == 0, "and who we are");
 }
 

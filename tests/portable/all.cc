@@ -185,6 +185,8 @@ static void url()
   CHECK(port_posix_url(&server, "rediss://h") != nullptr);
   CHECK(port_posix_read_url(&server, "rediss://h") == nullptr);
   CHECK(server.tls && server.transport == nullptr);
+  port_posix_use_tls(&server, &server.socket.transport);
+  CHECK(server.transport == &server.socket.transport);
 }
 
 #if HAS_TLS

@@ -31,7 +31,7 @@ $(TLS_LOOPS): $(TLS_COMMAND)
 $(BUILD)/tests/tls/test_loops.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/tls/examples"'
 $(BUILD)/tests/tls/test_loops: | $(TLS_LOOPS)
 
-$(wildcard tests/tls/test_*.sh): $(TLS_COMMAND) $(TLS_CERTIFICATES)/made | all
+$(wildcard tests/tls/test_*.sh): $(TLS_COMMAND) $(TLS_CERTIFICATES)/made | all $(BUILD)/tls/examples/epoll_tls
 
 $(BUILD)/tests/tls/%.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(TLS_CERTIFICATES))"'
 $(BUILD)/tests/tls/mbedtls/%.o: CPPFLAGS += -DWITH_MBEDTLS -Iport/mbedtls

@@ -195,6 +195,91 @@ test_sentinel() {
   said 'IP address mismatch'
 }
 
+# start_sentinel_of PORT LINE...: a Sentinel of the master at this port; sets sentinel, its port without TLS
+start_sentinel_of() {
+  until_up try_sentinel "$@"
+}
+try_sentinel() {
+  sentinel=$(draw_port 22000)
+  tls_port=$(draw_port 16000)
+  server_log=$dir/$sentinel/log
+  mkdir "$dir/$sentinel"
+  known=$1
+  shift
+  { printf '%s\n' "port $sentinel" 'bind 127.0.0.1' "dir $dir/$sentinel" "$@"; tls_options server
+    echo "sentinel monitor door 127.0.0.1 $known 1"; } >"$dir/$sentinel/conf"
+  "$build/redis-server" "$dir/$sentinel/conf" --sentinel >"$server_log" 2>&1 &
+  comes_up $! "$server_log" '+monitor master'
+}
+
+# works URL: by the command, all of it, and by a program that gives the URL to port_openssl_url()
+works() {
+  expect 0 "$fairlock" run --url "$1" a true
+  expect 0 "$fairlock" status --url "$1" a
+  expect 0 "$fairlock" list --url "$1"
+  expect 0 "$fairlock" load --url "$1"
+  expect 0 "$build/tls/examples/epoll_tls" "$1" a 1 5000 "$FAIRLOCK_CACERT"
+}
+
+# leads URL ADVICE: it cannot be reached, and this is what to do
+leads() {
+  expect 75 timeout 100 "$fairlock" run -n --url "$1" a true
+  said "$2"
+}
+
+# Sentinels without TLS, servers with it. Whatever the URL begins with, what is said leads to the right one.
+test_sentinels_without_tls() {
+  stop_server
+  start_tls server
+  master=$tls_port
+  start_sentinel_of $master 'tls-replication yes'
+  FAIRLOCK_CACERT=$certificates/ca.crt
+  export FAIRLOCK_CACERT
+  right="rediss+sentinel://localhost:$sentinel/door?sentinel_tls=false"
+  works "$right"
+  works "valkeys+sentinel://127.0.0.1:1,127.0.0.1:$sentinel/door/3?sentinel_tls=false"
+  expect 0 "$fairlock" list --metrics --url "rediss+sentinel://localhost:$sentinel/door/3?sentinel_tls=false"
+  printed "url=\"rediss+sentinel://localhost:$sentinel/door/3?sentinel_tls=false\""
+  form='rediss+sentinel://.../SERVICE?sentinel_tls=false'
+  leads "rediss+sentinel://localhost:$sentinel/door" "Does that Sentinel speak TLS? If not, the URL is $form, or, "
+  said "(Sentinel localhost:$sentinel): the server cannot be reached: the server does not answer in TLS"
+  leads "redis+sentinel://localhost:$sentinel/door" "Does that server want TLS? Then the URL is $form."
+  said "(127.0.0.1:$master): the server cannot be reached: "
+  leads "redis+sentinel://localhost:$sentinel/door?sentinel_tls=true" \
+    'Does that Sentinel speak TLS? If not, the URL is redis+sentinel://.../SERVICE.'
+  # the server is still checked
+  expect 77 "$fairlock" status --cacert "$certificates/others.crt" --url "$right" a
+  said "$right (127.0.0.1:$master): the server's certificate is not trusted"
+  # a master that has no TLS
+  stop_server
+  start_server
+  redis-cli -p $sentinel sentinel remove door >"$dir/out"
+  redis-cli -p $sentinel sentinel monitor door 127.0.0.1 $port 1 >"$dir/out"
+  leads "$right" 'Does that server speak TLS? If not, the URL is redis+sentinel://.../SERVICE.'
+  said "(127.0.0.1:$port): the server cannot be reached: the server does not answer in TLS"
+  expect 0 "$fairlock" run --url redis+sentinel://localhost:$sentinel/door a true
+  # the command that was built without TLS
+  expect 64 "$build/fairlock" run --url "$right" a true
+  said 'built without TLS'
+}
+
+# The reverse: to Sentinels alone.
+test_sentinels_alone_with_tls() {
+  start_sentinel_of $port
+  FAIRLOCK_CACERT=$certificates/ca.crt
+  export FAIRLOCK_CACERT
+  works "redis+sentinel://localhost:$tls_port/door?sentinel_tls=true"
+  leads "redis+sentinel://localhost:$tls_port/door" 'Does that Sentinel want TLS? Then the URL is rediss+sentinel://.../SERVICE, or, '
+  said ', redis+sentinel://.../SERVICE?sentinel_tls=true.'
+  leads "rediss+sentinel://localhost:$tls_port/door" \
+    'Does that server speak TLS? If not, the URL is redis+sentinel://.../SERVICE?sentinel_tls=true.'
+  said "(127.0.0.1:$port): the server cannot be reached: the server does not answer in TLS"
+  leads "rediss+sentinel://localhost:$tls_port/door?sentinel_tls=false" \
+    'Does that Sentinel want TLS? Then the URL is rediss+sentinel://.../SERVICE.'
+  expect 77 "$fairlock" status --cacert "$certificates/others.crt" --url "redis+sentinel://localhost:$tls_port/door?sentinel_tls=true" a
+  said "(Sentinel localhost:$tls_port): the server's certificate is not trusted"
+}
+
 # Two nodes; MOVED names the port of TLS to whom came by TLS.
 test_cluster() {
   stop_server
@@ -313,4 +398,4 @@ listened() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests commands closed trust certificate_of_ours rotation misuse key_for_devices sentinel cluster install
+run_tests commands closed trust certificate_of_ours rotation misuse key_for_devices sentinel sentinels_without_tls sentinels_alone_with_tls cluster install

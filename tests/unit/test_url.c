@@ -112,6 +112,133 @@ static void test_tls(void)
   }
 }
 
+/* A transport that notes when it is called, and takes any address but the empty one. */
+struct noting {
+  struct port_transport transport;
+  unsigned connects, sends, receives, closes;
+  const char *aimed;
+};
+
+static int note_connect(void *context, uint32_t timeout_ms)
+{
+  struct noting *noting = context;
+  noting->connects++;
+  return timeout_ms > 0 ? PORT_OK : PORT_WOULD_BLOCK;
+}
+
+static int note_send(void *context, const void *data, size_t size)
+{
+  struct noting *noting = context;
+  (void)data;
+  noting->sends++;
+  return (int)size;
+}
+
+static int note_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  struct noting *noting = context;
+  (void)data;
+  (void)size;
+  (void)timeout_ms;
+  noting->receives++;
+  return PORT_CLOSED;
+}
+
+static void note_close(void *context)
+{
+  struct noting *noting = context;
+  noting->closes++;
+}
+
+static bool note_aim(void *context, const char *address)
+{
+  struct noting *noting = context;
+  noting->aimed = address;
+  return address != NULL && *address != 0;
+}
+
+static void make_noting(struct noting *noting, struct port_transport *as)
+{
+  memset(noting, 0, sizeof *noting);
+  as->connect = note_connect;
+  as->send = note_send;
+  as->recv = note_recv;
+  as->close = note_close;
+  as->aim = note_aim;
+  as->context = noting;
+}
+
+/* One connection by the server's transport: it is made by this one, and not by that one. */
+static void check_connection(struct noting *by, struct noting *not_by)
+{
+  const struct port_transport *transport = server.transport;
+  unsigned connects = by->connects, sends = by->sends, closes = by->closes;
+  struct noting other = *not_by;
+  CHECK_EQUAL(transport->connect(transport->context, 0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(transport->connect(transport->context, 1), PORT_OK);
+  CHECK_EQUAL(transport->send(transport->context, "x", 1), 1);
+  /* the next address is known before the connection is closed */
+  const char *aimed = by->aimed != NULL ? by->aimed : not_by->aimed;
+  CHECK(transport->aim(transport->context, "next:1"));
+  CHECK_EQUAL(transport->send(transport->context, "x", 1), 1);
+  CHECK_EQUAL(transport->recv(transport->context, NULL, 0, 0), PORT_CLOSED);
+  transport->close(transport->context);
+  transport->close(transport->context);
+  CHECK(transport->aim(transport->context, aimed) == (aimed != NULL));
+  CHECK_EQUAL(by->connects, connects + 2);
+  CHECK_EQUAL(by->sends, sends + 2);
+  CHECK_EQUAL(by->closes, closes + 2);
+  CHECK(other.connects == not_by->connects && other.sends == not_by->sends &&
+        other.receives == not_by->receives && other.closes == not_by->closes);
+}
+
+/* A Sentinel, the server that it names, and a Sentinel again. */
+static void check_split(const char *url, bool sentinel_tls, bool server_tls, const char *shown)
+{
+  struct port_transport own;
+  struct noting tls, plain;
+  if (!CHECK(read_copy(url, true) == NULL)) return;
+  CHECK_EQUAL(server.tls, sentinel_tls || server_tls);
+  CHECK_EQUAL(server.sentinel_tls, sentinel_tls);
+  CHECK_EQUAL(server.server_tls, server_tls);
+  CHECK(same(server.shown, shown));
+  make_noting(&plain, &server.socket.transport);
+  make_noting(&tls, &own);
+  if (server.tls) port_posix_use_tls(&server, &own);
+  for (int round = 0; round < 2; round++) {
+    CHECK(!server.transport->aim(server.transport->context, NULL));
+    check_connection(sentinel_tls ? &tls : &plain, sentinel_tls ? &plain : &tls);
+    CHECK(server.transport->aim(server.transport->context, "m:3"));
+    CHECK(!server.transport->aim(server.transport->context, "")); /* changes nothing */
+    tls.aimed = plain.aimed = "m:3";
+    check_connection(server_tls ? &tls : &plain, server_tls ? &plain : &tls);
+    tls.aimed = plain.aimed = NULL;
+  }
+}
+
+static void test_split(void)
+{
+  check_split("redis+sentinel://h/s?sentinel_tls=true", true, false,
+              "redis+sentinel://h:26379/s?sentinel_tls=true");
+  check_split("rediss+sentinel://u:p@h:1/s/2?sentinel_tls=false", false, true,
+              "rediss+sentinel://h:1/s?sentinel_tls=false");
+  CHECK(same(server.user, "u") && same(server.password, "p") && server.database == 2);
+  check_split("valkeys+sentinel://h/s/?sentinel_tls=true", true, true,
+              "valkeys+sentinel://h:26379/s");
+  check_split("redis+sentinel://h/s?sentinel_tls=false", false, false,
+              "redis+sentinel://h:26379/s");
+  CHECK(same(read_copy("redis+sentinel://h/s?sentinel_tls=true", false),
+             "it asks for TLS, which this program does not have"));
+  /* who has no aim() cannot follow, which fairlock_follow() then says */
+  struct port_transport fixed = {0};
+  CHECK(port_posix_read_url(&server, "rediss+sentinel://h/s?sentinel_tls=false") == NULL);
+  port_posix_use_tls(&server, &fixed);
+  CHECK(server.transport->aim == NULL);
+  CHECK(port_posix_read_url(&server, "rediss://h") == NULL);
+  port_posix_use_tls(&server, &fixed);
+  CHECK(server.transport == &fixed);
+}
+
 static void test_transport(void)
 {
   char host[PORT_POSIX_HOST_SIZE];
@@ -181,7 +308,13 @@ static const struct {
     {"redis://h?x=1", "there are no parameters"},
     {"rediss://h:1/0?ssl_cert_reqs=none", "there are no parameters"},
     {"redis+cluster://h,i?x=1", "there are no parameters"},
-    {"redis+sentinel://h/s?x=1", "there are no parameters"},
+    {"redis+cluster://h?sentinel_tls=false", "there are no parameters"},
+    {"redis+sentinel://h/s?x=1", "only ?sentinel_tls=false or"},
+    {"redis+sentinel://h/s#x", "only ?sentinel_tls=false or"},
+    {"rediss+sentinel://h/s?sentinel_tls=no", "only ?sentinel_tls=false or"},
+    {"rediss+sentinel://h/s?sentinel_tls=false&x=1", "only ?sentinel_tls=false or"},
+    {"rediss+sentinel://h?sentinel_tls=false", "it names no service"},
+    {"rediss+sentinel://u:secret?sentinel_tls=false@h/s", "a '?' or '#' in a password"},
     {"redis://h/1#x", "there are no parameters"},
     {"redis://u:secret?secret@h", "a '?' or '#' in a password"},
     {"redis://u:secret#secret@h", "a '?' or '#' in a password"},
@@ -298,6 +431,7 @@ static void test_long_passwords(void)
 const struct check_test check_tests[] = {
     {"url: what it says comes out", test_good},
     {"url: with TLS, to who has it, and is refused to others", test_tls},
+    {"url: TLS to Sentinels alone, or to servers alone", test_split},
     {"url: its transport goes to the servers it names", test_transport},
     {"url: what is wrong is told, and nothing of it kept", test_bad},
     {"url: parts as long as they may be, and longer", test_long_parts},
