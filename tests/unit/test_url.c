@@ -207,9 +207,10 @@ static void check_split(const char *url, bool sentinel_tls, bool server_tls, con
   if (server.tls) port_posix_use_tls(&server, &own);
   for (int round = 0; round < 2; round++) {
     CHECK(!server.transport->aim(server.transport->context, NULL));
+    CHECK(!server.transport->aim(server.transport->context, "")); /* it is still to a Sentinel */
+    tls.aimed = plain.aimed = NULL;
     check_connection(sentinel_tls ? &tls : &plain, sentinel_tls ? &plain : &tls);
     CHECK(server.transport->aim(server.transport->context, "m:3"));
-    CHECK(!server.transport->aim(server.transport->context, "")); /* changes nothing */
     tls.aimed = plain.aimed = "m:3";
     check_connection(server_tls ? &tls : &plain, server_tls ? &plain : &tls);
     tls.aimed = plain.aimed = NULL;
