@@ -257,18 +257,19 @@ END
   said 'Does that server want TLS? Then the URL is rediss+sentinel://.../SERVICE?sentinel_tls=false.'
 }
 
-test_master_killed() {
-  start_replica
-  start_sentinels 3
-  eventually knows_all
-  FAIRLOCK_URL=redis+sentinel://$sentinels/door
-  run --lease 30 a sh -c "until [ -e '$dir/end' ]; do sleep 0.1; done" 2>"$dir/err.holder" &
-  holder=$!
-  eventually held a
-  eventually sh -c "[ \$(redis-cli -p $replica hlen a) = 1 ]"
-  run a touch "$dir/served" 2>"$dir/err.waiter" &
-  waiter=$!
-  eventually waits 1 a
+# make_user PORT: by the line of lock/PRODUCTION.md, for all names
+make_user() {
+  line=$(sed -n "s/^redis-cli ACL SETUSER /redis-cli -p $1 ACL SETUSER /p" lock/PRODUCTION.md)
+  [ "$(sh -c "$(echo "$line" | sed 's/job:/a/g')")" = OK ] || fail "the server refuses: $line"
+}
+
+# The line of the page for Sentinels
+page_sentinel_rules() {
+  sed -n '/^| Sentinels that ask for a password/s/.*`\(resetchannels [^`]*\)`.*/\1/p' lock/PRODUCTION.md | tr -d '\\'
+}
+
+# promote: kills the master, and waits until the replica is known to be the next one. Sets port and server.
+promote() {
   stop_server
   miss_the_dead
   eventually sh -c "redis-cli -p $replica role | grep -q master"
@@ -276,6 +277,26 @@ test_master_killed() {
     eventually sh -c "redis-cli -p $known sentinel get-master-addr-by-name door | grep -q $replica"
   done
   port=$replica
+  server=$replica_pid
+}
+
+# With the rights of lock/PRODUCTION.md, on each server.
+test_master_killed() {
+  start_replica
+  make_user $port
+  make_user $replica
+  start_sentinels 3 "user locks on >watch $(page_sentinel_rules)"
+  eventually knows_all
+  export FAIRLOCK_SENTINEL_USER=locks FAIRLOCK_SENTINEL_PASSWORD=watch
+  FAIRLOCK_URL=redis+sentinel://locks:PASSWORD@$sentinels/door
+  run --lease 30 a sh -c "until [ -e '$dir/end' ]; do sleep 0.1; done" 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  eventually sh -c "[ \$(redis-cli -p $replica hlen a) = 1 ]"
+  run a touch "$dir/served" 2>"$dir/err.waiter" &
+  waiter=$!
+  eventually waits 1 a
+  promote
   names_address 127.0.0.1:$replica a
   # the holder's lease is renewed there
   renewed=$(redis pttl a)
@@ -285,7 +306,23 @@ test_master_killed() {
   ends 0 $waiter
   [ -e "$dir/served" ] || fail "the waiter was not served"
   [ ! -s "$dir/err.holder" ] || fail "$(cat "$dir/err.holder")"
-  server=$replica_pid
+}
+
+# Redis does not replicate users: one that was made on the master alone is unknown after a fail-over,
+# until the page's line has been run there, too.
+test_user_on_the_master_alone() {
+  start_replica
+  make_user $port
+  start_sentinels 3
+  eventually knows_all
+  FAIRLOCK_URL=redis+sentinel://locks:PASSWORD@$sentinels/door
+  expect 0 "$fairlock" run a true
+  promote
+  expect 77 "$fairlock" run a true
+  said "(127.0.0.1:$replica)"
+  said WRONGPASS
+  make_user $replica
+  expect 0 "$fairlock" run a true
 }
 
 # A command that is started while the master is dead and no replica has been promoted waits for the
@@ -792,5 +829,5 @@ test_replicas_rules() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests sentinels unknown_service refusing_master load_with_sentinels no_sentinel no_cluster dead_master_is_named well_sentinel_is_not_blamed master_killed begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
+run_tests sentinels unknown_service refusing_master load_with_sentinels no_sentinel no_cluster dead_master_is_named well_sentinel_is_not_blamed master_killed user_on_the_master_alone begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
   list_in_cluster load_into_cluster list_without_a_master cluster_rules replicas refused_renewal replicas_rules
