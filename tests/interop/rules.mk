@@ -26,8 +26,8 @@ $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
 	@touch $@
 
 .PHONY: interop
-interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/redis-server ## test together with Redisson, from Maven Central
-	@JOBS=$${JOBS:-4} sh tests/tools/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)") \
+interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/fairlock $(BUILD)/redis-server ## test together with Redisson, from Maven Central
+	@REDISSON="$(REDISSON)" JOBS=$${JOBS:-4} sh tests/tools/run.sh tests/interop/test_java.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)") \
 	  $(COMPAT_REDISSON)
 
 # An hour, or TIME seconds: tests/compat has the releases, and a short run without Redisson.

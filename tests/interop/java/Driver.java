@@ -7,8 +7,8 @@
  * Ends at the end of stdin, without giving back anything. It must not retry, correct or order anything by itself: what
  * Redisson does is what is tested.
  *
- * Arguments: PORT [watchdog=MS] [fairwait=MS] [cluster=1]; whatever is not named keeps Redisson's default. cluster=1: the
- * port is that of a node of a cluster.
+ * Arguments: PORT [watchdog=MS] [fairwait=MS] [cluster=1] [user=NAME:PASSWORD]; whatever is not named keeps Redisson's
+ * default. cluster=1: the port is that of a node of a cluster.
  */
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -41,7 +41,13 @@ public class Driver {
       config.useSingleServer().setAddress(address);
     }
     for (String argument : Arrays.copyOfRange(arguments, 1, arguments.length)) {
-      long value = Long.parseLong(argument.substring(argument.indexOf('=') + 1));
+      String text = argument.substring(argument.indexOf('=') + 1);
+      if (argument.startsWith("user=")) {
+        String[] words = text.split(":");
+        config.useSingleServer().setUsername(words[0]).setPassword(words[1]);
+        continue;
+      }
+      long value = Long.parseLong(text);
       if (argument.startsWith("watchdog=")) {
         config.setLockWatchdogTimeout(value);
       } else if (argument.startsWith("fairwait=")) { // older versions do not have it
