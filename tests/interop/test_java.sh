@@ -1,7 +1,7 @@
 #!/bin/sh
 # The page for Java (lock/JAVA.md), as it stands there: Maven compiles its program with its dependency,
 # and the program takes turns with ours as its user; and the page's rights are enough for Redisson,
-# and each is used. REDISSON="VERSION...": those that `make interop` has got.
+# with one server and with a Sentinel, and each is used. REDISSON="VERSION...": those that `make interop` has got.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC2254,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -95,11 +95,36 @@ renewed() {
   [ "$now" -gt "$left" ] || ! left=$now
 }
 
-# start_driver: of $version, as the page's user; sets java. It ends when 4 is closed.
+try_sentinel() {
+  sentinel=$(draw_port 16000)
+  server_log=$dir/sentinel.log
+  printf '%s\n' "port $sentinel" 'bind 127.0.0.1' "dir $dir" "sentinel monitor door 127.0.0.1 $port 1" >"$dir/sentinel.conf"
+  "$build/redis-server" "$dir/sentinel.conf" --sentinel >"$server_log" 2>&1 &
+  comes_up $! "$server_log" '+monitor master'
+}
+
+knows_replica() {
+  redis-cli -p $sentinel sentinel master door | tr '\n' ' ' | grep -q 'num-slaves 1 '
+}
+
+# start_sentinel: of the server at $port, and of a replica of it, which has the user, too
+start_sentinel() {
+  master=$port
+  start_server --replicaof 127.0.0.1 $master
+  make_user
+  replica=$port
+  port=$master
+  make_user
+  eventually sh -c "redis-cli -p $port role | grep -qx $replica"
+  until_up try_sentinel
+  eventually knows_replica
+}
+
+# start_driver PORT [OPTION]: of $version, as the page's user; sets java. It ends when 4 is closed.
 start_driver() {
   rm -f "$dir/in"
   mkfifo "$dir/in"
-  java -cp "$build/interop/$version/classes:$build/interop/$version/lib/*" Driver $port watchdog=6000 user=locks:PASSWORD \
+  java -cp "$build/interop/$version/classes:$build/interop/$version/lib/*" Driver "$@" watchdog=6000 user=locks:PASSWORD \
     <"$dir/in" >"$dir/answers" 2>"$dir/err.java" &
   java=$!
   exec 4>"$dir/in"
@@ -108,7 +133,7 @@ start_driver() {
 
 # All that the fair lock can do, beside ours; a lease of 6 s that is renewed after 2 s.
 story() {
-  start_driver
+  start_driver $sentinel sentinel=door
   answers_with '[0-9]*' a lock
   answers_with '[0-9]*' a lock
   answers_with 2 a count
@@ -142,14 +167,18 @@ story() {
   ends 0 $java
 }
 
+# With a replica: Redisson then asks it to acknowledge.
 test_rights() {
-  make_user
+  start_sentinel
   for version in $REDISSON; do
     FAIRLOCK_URL=redis://locks:PASSWORD@127.0.0.1:$port
     story
     [ -z "$(refused)" ] || fail "$version: refused: $(refused | tr '\n' ' ')"
   done
-  # what the page adds, and nobody has used: by name as INFO has it
+  port=$replica
+  [ -z "$(refused)" ] || fail "the replica has refused: $(refused | tr '\n' ' ')"
+  port=$master
+  # what the page adds, and nobody has used (PING and INFO have others, too)
   redis info commandstats | sed -n 's/^cmdstat_\([^:]*\):.*/\1/p' | sort >"$dir/used"
   block commands | grep -o '+[a-z|]*' | tr -d + | sort >"$dir/given"
   [ "$(wc -l <"$dir/given")" -gt 5 ] || fail "no rights on the page"
@@ -170,7 +199,7 @@ test_keys_are_needed() {
     set -f
     redis acl setuser locks resetkeys $rules >"$dir/out"
     set +f
-    start_driver
+    start_driver $port
     answers_with '[0-9]*' a lock
     echo 'a job:8 unlock' >&4
     name=${key#'~'}

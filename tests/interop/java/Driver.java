@@ -7,8 +7,9 @@
  * Ends at the end of stdin, without giving back anything. It must not retry, correct or order anything by itself: what
  * Redisson does is what is tested.
  *
- * Arguments: PORT [watchdog=MS] [fairwait=MS] [cluster=1] [user=NAME:PASSWORD]; whatever is not named keeps Redisson's
- * default. cluster=1: the port is that of a node of a cluster.
+ * Arguments: PORT [watchdog=MS] [fairwait=MS] [cluster=1] [sentinel=door] [user=NAME:PASSWORD]; whatever is not named
+ * keeps Redisson's default. cluster=1: the port is that of a node of a cluster; sentinel=door: of a Sentinel without users, of a
+ * master with this name.
  */
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -22,6 +23,7 @@ import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
+import org.redisson.config.BaseConfig;
 import org.redisson.config.Config;
 
 public class Driver {
@@ -35,18 +37,22 @@ public class Driver {
   public static void main(String[] arguments) throws Exception {
     Config config = new Config();
     String address = "redis://127.0.0.1:" + arguments[0];
+    BaseConfig<?> servers;
     if (Arrays.asList(arguments).contains("cluster=1")) {
-      config.useClusterServers().addNodeAddress(address);
+      servers = config.useClusterServers().addNodeAddress(address);
+    } else if (Arrays.asList(arguments).contains("sentinel=door")) {
+      servers = config.useSentinelServers().setMasterName("door").setCheckSentinelsList(false).addSentinelAddress(address);
     } else {
-      config.useSingleServer().setAddress(address);
+      servers = config.useSingleServer().setAddress(address);
     }
     for (String argument : Arrays.copyOfRange(arguments, 1, arguments.length)) {
       String text = argument.substring(argument.indexOf('=') + 1);
       if (argument.startsWith("user=")) {
         String[] words = text.split(":");
-        config.useSingleServer().setUsername(words[0]).setPassword(words[1]);
-        continue;
+        servers.setUsername(words[0]);
+        servers.setPassword(words[1]);
       }
+      if (!text.matches("[0-9]+")) continue;
       long value = Long.parseLong(text);
       if (argument.startsWith("watchdog=")) {
         config.setLockWatchdogTimeout(value);
