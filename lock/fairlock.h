@@ -158,7 +158,7 @@ const char *fairlock_status_name(int status);
 struct fairlock;
 struct fairlock_client;
 
-/* A callback: a hold is lost. Called once for each. */
+/* A callback: a hold is lost. Called once for each, also if the release finds it. */
 typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
 
 /*

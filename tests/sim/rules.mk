@@ -5,8 +5,8 @@ SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/tests/sim/releases.o
 SIM_LIBS := -llua5.1 -lm
 SIM_PARTS := $(filter-out $(BUILD)/tests/sim/main.o,$(SIM_OBJECTS)) # without a program around them
 SOAK_TEST := tests/sim/test_soak.sh
-SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_differential $(BUILD)/tests/sim/test_sweep $(SOAK_TEST)
-$(call needs,sim soak $(SOAK_TEST) $(addprefix $(BUILD)/tests/sim/,sim test_differential test_sweep),liblua5.1-0-dev)
+SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/one_task $(BUILD)/tests/sim/test_differential $(BUILD)/tests/sim/test_sweep $(SOAK_TEST)
+$(call needs,sim soak $(SOAK_TEST) $(addprefix $(BUILD)/tests/sim/,sim one_task test_differential test_sweep),liblua5.1-0-dev)
 $(SOAK_TEST): | $(BUILD)/tests/sim/sim
 $(call needs,$(BUILD)/tests/sim/test_differential,$(BUILD)/redis-server)
 
@@ -27,6 +27,19 @@ $(BUILD)/tests/sim/releases.o: $(BUILD)/tests/sim/releases.c
 	$(CC) $(LIB_CFLAGS) -Itests/sim $(CPPFLAGS) -c -o $@ $<
 
 $(BUILD)/tests/sim/sim: $(SIM_OBJECTS) $(BUILD)/liblock.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
+
+# The same worlds with the engine of a program with one task (port/single), as firmware has it: another
+# schedule.
+ONE_TASK_OBJECTS := $(patsubst %.c,$(BUILD)/one_task/%.o,$(SIM_SOURCES) $(filter-out lock/client.c,$(CORE)))
+$(ONE_TASK_OBJECTS): INCLUDES := -Iresp -Iport -Iport/single -Ilock
+$(ONE_TASK_OBJECTS): CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=20
+
+$(BUILD)/one_task/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
+
+$(BUILD)/tests/sim/one_task: $(ONE_TASK_OBJECTS) $(BUILD)/tests/sim/releases.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 DIFFERENTIAL := $(BUILD)/tests/sim/test_differential
