@@ -90,10 +90,10 @@ struct hold {
   uint32_t reached_at; /* when the server was last known to be reachable */
   bool cancelled;      /* the wait is to end */
   enum phase phase;
-  atomic_bool asked; /* an operator has asked for the lock */
-  bool guards;       /* the command has begun; it may have ended since */
-  bool hurried;      /* at_least_ms no longer counts */
-  uint32_t acquired_at;
+  atomic_bool asked;     /* an operator has asked for the lock */
+  bool guards;           /* the command has begun; it may have ended since */
+  bool hurried;          /* at_least_ms no longer counts */
+  int64_t acquired_at;   /* in long_clock_ms() */
   uint32_t until;        /* ENDING: when to send SIGKILL; CLEARING, RELEASING: when to give up */
   pthread_mutex_t start; /* the other thread locks it before it services the client */
   int released;          /* RELEASING: its status; FAIRLOCK_PENDING: it goes on */
@@ -371,7 +371,7 @@ static void look_waiting(struct hold *hold)
                                   .token = fairlock_token(&hold->lock.handle)};
   fairlock_id(&hold->lock.handle, message.holder);
   hold->phase = HOLDING;
-  hold->acquired_at = now;
+  hold->acquired_at = long_clock_ms();
   note_deadline(hold, now, left);
   tell(hold, &message);
 }
@@ -389,9 +389,9 @@ static void look_lasting(struct hold *hold, uint32_t left)
   const struct agent_options *options = hold->options;
   bool asked = atomic_exchange(&hold->asked, false) && asking_hurries(options);
   bool lasts = hold->guards && !hold->hurried && !asked &&
-               port_clock_ms() - hold->acquired_at < options->at_least_ms;
+               long_clock_ms() - hold->acquired_at < options->at_least_ms;
   hold->phase = LASTING;
-  hold->until = hold->acquired_at + options->at_least_ms;
+  hold->until = (uint32_t)hold->acquired_at + options->at_least_ms;
   guard_rest(hold->guard);
   if (!lasts || left == 0) begin_release(hold);
 }

@@ -75,6 +75,11 @@ void complain_with_times(void);
 int64_t time_of_day_ms(void);
 
 /*
+ * port_clock_ms() with more bits: for what may last longer than its 49 days, such as a hold.
+ */
+int64_t long_clock_ms(void);
+
+/*
  * Flushes stdout. Returns status, or EXIT_SYSTEM, after a complaint, if the output could not be
  * written.
  */

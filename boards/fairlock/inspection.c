@@ -298,7 +298,7 @@ void inspection_print_sharers(FILE *to, const struct inspection *inspection, siz
   print_rest(to, inspection->holder_count, shown);
 }
 
-static void print_waiter(FILE *to, const struct party *waiter, size_t place, const uint32_t *now)
+static void print_waiter(FILE *to, const struct party *waiter, size_t place, const int64_t *now)
 {
   char *id = party_shown(waiter);
   int64_t since = party_client_since_ms(waiter);
@@ -314,13 +314,13 @@ static void print_waiter(FILE *to, const struct party *waiter, size_t place, con
   }
   if (now != NULL) {
     fputs(", seen for ", to);
-    print_span(to, (int64_t)(uint32_t)(*now - waiter->seen_at));
+    print_span(to, *now - waiter->seen_at);
   }
   fputc('\n', to);
 }
 
 void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most,
-                              const uint32_t *now)
+                              const int64_t *now)
 {
   size_t shown = lines_of(inspection->waiter_count, most);
   for (size_t i = 0; i < shown; i++)
@@ -332,7 +332,7 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
  * Both are mostly in the same order, so each search begins where the last one has found something.
  */
 void inspection_carry_over(struct inspection *inspection, const struct inspection *before,
-                           uint32_t now)
+                           int64_t now)
 {
   size_t at = 0;
   for (size_t i = 0; i < inspection->waiter_count; i++) {

@@ -16,8 +16,8 @@ struct party {
   bool ours, listens, alive, later;
   bool shares; /* it shares the lock, or waits to */
 
-  /* when we first saw this waiter, in port_clock_ms(); set by inspection_carry_over() */
-  uint32_t seen_at;
+  /* when we first saw this waiter, in long_clock_ms(); set by inspection_carry_over() */
+  int64_t seen_at;
 };
 
 struct holder {
@@ -92,13 +92,13 @@ void holder_print_heard(FILE *to, const struct holder *holder);
  * how long we have seen the waiter; NULL: the lines do not say that.
  */
 void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most,
-                              const uint32_t *now);
+                              const int64_t *now);
 
 /*
  * Sets seen_at of each waiter: to what `before` has for it, or to now if it was not there before.
  */
 void inspection_carry_over(struct inspection *inspection, const struct inspection *before,
-                           uint32_t now);
+                           int64_t now);
 
 /* What is inspected, where, and when. */
 struct inspected {

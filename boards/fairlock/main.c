@@ -60,6 +60,16 @@ int64_t time_of_day_ms(void)
   return (int64_t)now.tv_sec * 1000 + now.tv_usec / 1000;
 }
 
+int64_t long_clock_ms(void)
+{
+  struct timespec now = {0};
+#ifdef CLOCK_BOOTTIME
+  if (clock_gettime(CLOCK_BOOTTIME, &now) != 0) /* as port/posix/clock.c */
+#endif
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static void print_line(int64_t at_ms, const char *format, va_list arguments)
 {
   char text[32];

@@ -70,18 +70,18 @@ static bool is_held(const struct metrics *metrics)
   return metrics->was_acquired && !metrics->has_ended;
 }
 
-static uint32_t waited_ms(const struct metrics *metrics)
+static int64_t waited_ms(const struct metrics *metrics)
 {
-  uint32_t end = metrics->was_acquired ? metrics->acquired
-                 : metrics->has_ended  ? metrics->ended
-                                       : port_clock_ms();
+  int64_t end = metrics->was_acquired ? metrics->acquired
+                : metrics->has_ended  ? metrics->ended
+                                      : long_clock_ms();
   return end - metrics->started;
 }
 
-static uint32_t held_ms(const struct metrics *metrics)
+static int64_t held_ms(const struct metrics *metrics)
 {
   if (!metrics->was_acquired) return 0;
-  return (metrics->has_ended ? metrics->ended : port_clock_ms()) - metrics->acquired;
+  return (metrics->has_ended ? metrics->ended : long_clock_ms()) - metrics->acquired;
 }
 
 /* Prometheus */
@@ -225,7 +225,7 @@ int metrics_start(struct metrics *metrics, const char *path, const struct sessio
 {
   metrics->path = path;
   metrics->lock = lock;
-  metrics->started = port_clock_ms();
+  metrics->started = long_clock_ms();
   metrics->started_ms = time_of_day_ms();
   if (path == NULL) return 0;
   metrics->shown = bytes_shown(lock, strlen(lock));
@@ -240,7 +240,7 @@ int metrics_start(struct metrics *metrics, const char *path, const struct sessio
 void metrics_acquired(struct metrics *metrics)
 {
   metrics->was_acquired = true;
-  metrics->acquired = port_clock_ms();
+  metrics->acquired = long_clock_ms();
   write_file(metrics);
 }
 
@@ -248,12 +248,12 @@ static void end(struct metrics *metrics)
 {
   if (metrics->has_ended) return;
   metrics->has_ended = true;
-  metrics->ended = port_clock_ms();
+  metrics->ended = long_clock_ms();
 }
 
 void metrics_lost(struct metrics *metrics)
 {
-  if (!metrics->was_acquired) metrics->acquired = port_clock_ms();
+  if (!metrics->was_acquired) metrics->acquired = long_clock_ms();
   metrics->was_acquired = true; /* if only for a moment */
   metrics->was_lost = true;
   end(metrics);

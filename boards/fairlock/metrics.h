@@ -21,9 +21,9 @@ struct metrics {
   struct metrics_shared *shared;
 
   /*
-   * in port_clock_ms(): begin of the run, of the hold (if was_acquired), and its end (if has_ended)
+   * in long_clock_ms(): begin of the run, of the hold (if was_acquired), and its end (if has_ended)
    */
-  uint32_t started, acquired, ended;
+  int64_t started, acquired, ended;
   bool was_acquired, has_ended, was_lost;
 
   /* in ms since 1970; stopped_ms: 0 until the run ends */

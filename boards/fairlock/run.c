@@ -45,7 +45,7 @@ struct run {
   int conflict_status; /* -E                                     */
   int lost_status;     /* --lost-exit-code                       */
   const char *metrics_file;
-  uint32_t acquired_at; /* in port_clock_ms() */
+  int64_t acquired_at; /* in long_clock_ms() */
 
   /* events that were reported since the last connection was made */
   struct agent_event told[MOST_TOLD];
@@ -639,7 +639,7 @@ static bool wait_for_lock(struct run *run, int *status, struct agent_message *ac
       if (run->lock.verbose)
         complain("%s is acquired by %s, token %llu", run->shown, event.agent.holder,
                  (unsigned long long)event.agent.token);
-      run->acquired_at = port_clock_ms();
+      run->acquired_at = long_clock_ms();
       *acquired = event.agent;
       return true;
     default:
@@ -920,9 +920,9 @@ static void outwait(struct run *run)
 {
   bool told = !run->lock.verbose;
   for (;;) {
-    uint32_t kept = port_clock_ms() - run->acquired_at;
+    int64_t kept = long_clock_ms() - run->acquired_at;
     if (run->lost || run->hurried || kept >= run->lock.at_least_ms) return;
-    uint32_t left = run->lock.at_least_ms - kept;
+    uint32_t left = run->lock.at_least_ms - (uint32_t)kept;
     if (!told) complain("%s stays held for another %g s", run->shown, left / 1000.0);
     told = true;
     struct event event = await(run, (int)left);

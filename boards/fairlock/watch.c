@@ -96,7 +96,7 @@ static void draw(struct watch *watch)
   size_t most = watch->seen.waiter_count < rows - half ? rows - watch->seen.waiter_count : half;
   inspection_print_sharers(stdout, &watch->seen, most);
   printf("%zu waiting\n", watch->seen.waiter_count);
-  uint32_t now = port_clock_ms();
+  int64_t now = long_clock_ms();
   inspection_print_waiters(stdout, &watch->seen, rows - (holders < most ? holders : most), &now);
 }
 
@@ -156,7 +156,7 @@ static bool look(struct watch *watch)
     inspection_clear(&now);
     return news;
   }
-  inspection_carry_over(&now, &watch->seen, port_clock_ms());
+  inspection_carry_over(&now, &watch->seen, long_clock_ms());
   inspection_clear(&watch->seen);
   watch->seen = now;
   return news;

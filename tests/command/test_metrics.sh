@@ -128,6 +128,31 @@ test_json() {
   same "$(jq -c '[.wait_seconds >= 0, .hold_seconds > 0, .end_time_seconds - .start_time_seconds < 60]' "$dir/m.json")" '[true,true,true]'
 }
 
+# A wait and a hold of more than 49 days, after which the library's clock begins anew. --at-least does
+# not, also if fairlock is killed, and only its agent is left.
+test_long() {
+  ahead="env JUMP=$dir/jump LD_PRELOAD=$build/tests/command/jump.so"
+  expect 0 $ahead "$fairlock" run --at-least 60 --metrics-file "$dir/m.json" a \
+    sh -c 'until jq -e .acquired "$1"; do sleep 0.05; done; printf x >"$0"' "$dir/jump" "$dir/m.json"
+  same "$(jq -c '[.wait_seconds < 600, .hold_seconds > 4294967, .hold_seconds < 4295567]' "$dir/m.json")" '[true,true,true]'
+  ! grep 'stays held' "$dir/err" || fail 'for how long it was held is forgotten'
+  run a sleep 60 &
+  other=$!
+  eventually held a
+  $ahead "$fairlock" run --at-least 600 --metrics-file "$dir/m.json" a sh -c 'echo >"$0"; exec sleep 60' "$dir/begun" &
+  runner=$!
+  eventually waits 1 a
+  printf x >>"$dir/jump"
+  kill $other
+  ends 143 $other
+  eventually test -s "$dir/begun"
+  eventually jq -e .acquired "$dir/m.json"
+  same "$(jq -c '[.wait_seconds > 4294967, .hold_seconds < 600]' "$dir/m.json")" '[true,true]'
+  printf x >>"$dir/jump"
+  kill -9 $runner
+  eventually unheld a
+}
+
 # What the command's exit status says of a loss, the metrics say, too: also when the lock is found
 # lost only when it is released.
 test_lost() {
@@ -381,4 +406,4 @@ test_list_cannot_be_written() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests of_a_server patterns of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json lost url names no_file limited_size no_regular_file
+run_tests of_a_server patterns of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json long lost url names no_file limited_size no_regular_file
