@@ -170,7 +170,7 @@ static bool is_confirmed(const struct breaking *breaking)
   char answer[16];
   fprintf(stderr, "%s: ", breaking->shown);
   inspection_print_hold(stderr, &breaking->seen, true);
-  fprintf(stderr, "; %zu waiting\n", breaking->seen.waiter_count);
+  fprintf(stderr, "; %zu waiting\n", inspection_waiters(&breaking->seen));
   inspection_print_sharers(stderr, &breaking->seen, SIZE_MAX);
   (void)tcflush(STDIN_FILENO, TCIFLUSH);
   if (breaking->meant_count > 1)
@@ -215,7 +215,7 @@ static void say_broken(const struct breaking *breaking, const struct holder *end
 {
   printf("%s: broken; it was ", breaking->shown);
   holder_print(stdout, ended, true);
-  if (!breaking->seen.shared) printf("; %zu waiting", breaking->seen.waiter_count);
+  if (!breaking->seen.shared) printf("; %zu waiting", inspection_waiters(&breaking->seen));
   putchar('\n');
 }
 
@@ -235,7 +235,7 @@ static int end_each(struct breaking *breaking)
   }
   if (seen->shared && ended > 0)
     printf("%s: %zu of %zu holds ended; %zu waiting\n", breaking->shown, ended, seen->holder_count,
-           seen->waiter_count);
+           inspection_waiters(seen));
   if (status != FAIRLOCK_OK && status != FAIRLOCK_NOT_HELD)
     return session_complain(&breaking->session, status);
   return ended > 0 ? EXIT_DONE : all_gone(breaking);

@@ -14,6 +14,12 @@
 #include "command.h"
 #include "text.h"
 
+/*
+ * What is kept of a reading: bytes of ids, and of what is known of each. A server may list holders and
+ * waiters without end. 100000 waiters with usual ids take 14 MB.
+ */
+#define KEPT_MAX (16U << 20)
+
 static bool copy_party(struct party *party, const struct fairlock_report *report)
 {
   party->id = malloc(report->id_size + 1);
@@ -43,9 +49,27 @@ static void *with_room(void *array, size_t count, size_t *room, size_t size)
   return more;
 }
 
+/* Returns whether one more is kept. Says once, for all readings, that it is not. */
+static bool is_kept(struct inspection *inspection, const struct fairlock_report *report)
+{
+  static bool told;
+  size_t size = sizeof(struct holder) + report->id_size;
+  if (inspection->kept + size <= KEPT_MAX) {
+    inspection->kept += size;
+    return true;
+  }
+  if (!told)
+    complain(
+        "there are more holders and waiters than fairlock keeps, which is %u MB: more waiters are "
+        "only counted, and more holders are left out",
+        KEPT_MAX >> 20);
+  told = true;
+  return false;
+}
+
 static bool take_holder(struct inspection *inspection, const struct fairlock_report *report)
 {
-  if (report->id == NULL) return true;
+  if (report->id == NULL || !is_kept(inspection, report)) return true;
   struct holder *holders = with_room(inspection->holders, inspection->holder_count,
                                      &inspection->holder_room, sizeof *holders);
   if (holders == NULL) return false;
@@ -66,6 +90,10 @@ static bool take_holder(struct inspection *inspection, const struct fairlock_rep
 
 static bool take_waiter(struct inspection *inspection, const struct fairlock_report *report)
 {
+  if (inspection->left_out > 0 || !is_kept(inspection, report)) {
+    inspection->left_out++;
+    return true;
+  }
   struct party *waiters = with_room(inspection->waiters, inspection->waiter_count,
                                     &inspection->waiter_room, sizeof *waiters);
   if (waiters == NULL) return false;
@@ -122,7 +150,7 @@ static bool has_holder(const struct inspection *inspection, const struct holder 
 
 bool inspection_differs(const struct inspection *a, const struct inspection *b)
 {
-  if (a->holder_count != b->holder_count || a->waiter_count != b->waiter_count ||
+  if (a->holder_count != b->holder_count || inspection_waiters(a) != inspection_waiters(b) ||
       a->shared != b->shared || a->limit != b->limit)
     return true;
   for (size_t i = 0; i < a->holder_count; i++) {
@@ -141,6 +169,11 @@ int64_t holder_age_ms(const struct holder *holder, int64_t server_ms)
   return age > 0 ? age : 0;
 }
 
+size_t inspection_waiters(const struct inspection *inspection)
+{
+  return inspection->waiter_count + inspection->left_out;
+}
+
 void inspection_forget_waiters(struct inspection *inspection)
 {
   for (size_t i = 0; i < inspection->waiter_count; i++)
@@ -149,6 +182,7 @@ void inspection_forget_waiters(struct inspection *inspection)
   inspection->waiters = NULL;
   inspection->waiter_count = 0;
   inspection->waiter_room = 0;
+  inspection->left_out = 0;
 }
 
 void inspection_clear(struct inspection *inspection)
@@ -325,7 +359,7 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
   size_t shown = lines_of(inspection->waiter_count, most);
   for (size_t i = 0; i < shown; i++)
     print_waiter(to, &inspection->waiters[i], i + 1, now);
-  print_rest(to, inspection->waiter_count, shown);
+  print_rest(to, inspection_waiters(inspection), shown);
 }
 
 /*

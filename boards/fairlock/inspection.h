@@ -39,6 +39,8 @@ struct inspection {
   struct party *waiters;  /* first in line first */
   size_t waiter_count;
   size_t waiter_room;
+  size_t left_out; /* waiters that are counted here only: see KEPT_MAX in inspection.c */
+  size_t kept;     /* bytes */
   bool out_of_memory;
 };
 
@@ -57,6 +59,9 @@ bool inspection_differs(const struct inspection *a, const struct inspection *b);
  * that is not known, because the hold has no token.
  */
 int64_t holder_age_ms(const struct holder *holder, int64_t server_ms);
+
+/* Returns how many wait, those that were left out included. */
+size_t inspection_waiters(const struct inspection *inspection);
 
 /* Frees the waiters, after which there are none. */
 void inspection_forget_waiters(struct inspection *inspection);
@@ -106,7 +111,7 @@ struct inspected {
   size_t size;
   const char *server;
   int64_t server_ms; /* the server's time; -1: not known */
-  size_t waiters;
+  size_t waiters;    /* as inspection_waiters() */
 };
 
 /* Prints a JSON object but for its end: all that `fairlock list` and `status` both tell. */

@@ -328,7 +328,7 @@ static void add_entry(struct list *list, const char *name, size_t size,
   entry->name = copied(name, size);
   entry->size = size;
   entry->server = copied(server, strlen(server));
-  entry->waiters = inspection->waiter_count;
+  entry->waiters = inspection_waiters(inspection);
   entry->read_ms = now_ms(list);
   entry->longest_ms = longest_ms(inspection, entry->read_ms);
   entry->wait_ms = wait_ms(list, inspection);
@@ -431,7 +431,7 @@ static bool show_lock(struct list *list, const char *name, size_t size)
   if (!is_wanted(list, name, size)) return true;
   int status = inspection_read(&inspection, &list->session, name, size);
   if (status == FAIRLOCK_OK) {
-    if (inspection.holder_count + inspection.waiter_count > 0)
+    if (inspection.holder_count + inspection_waiters(&inspection) > 0)
       add_entry(list, name, size, &inspection);
   } else if (concerns_lock(status)) {
     char error[FAIRLOCK_ERROR_SIZE];

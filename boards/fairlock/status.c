@@ -54,7 +54,7 @@ static void print_text(const char *name, const struct inspection *inspection, co
 {
   inspection_print_name(stdout, name, strlen(name));
   inspection_print_hold(stdout, inspection, true);
-  fputs(inspection->waiter_count == 0 ? ", nobody waits" : "", stdout);
+  fputs(inspection_waiters(inspection) == 0 ? ", nobody waits" : "", stdout);
   char *shown = bytes_shown(server, strlen(server));
   printf(", read from %s\n", shown);
   free(shown);
@@ -96,9 +96,9 @@ static int64_t server_ms(struct report *report, const struct inspection *inspect
 static void print_json(struct report *report, const char *name, const struct inspection *inspection,
                        const char *address)
 {
-  const struct inspected of = {name, strlen(name),
-                               *address != 0 ? address : report->session.server.shown,
-                               server_ms(report, inspection, address), inspection->waiter_count};
+  const struct inspected of = {
+      name, strlen(name), *address != 0 ? address : report->session.server.shown,
+      server_ms(report, inspection, address), inspection_waiters(inspection)};
   inspection_print_json(stdout, inspection, &of);
   fputs(",\"waiters\":[", stdout);
   for (size_t i = 0; i < inspection->waiter_count; i++) {

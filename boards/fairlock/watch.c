@@ -91,11 +91,12 @@ static void draw(struct watch *watch)
   putchar('\n');
   size_t rows = terminal_rows() - OTHER_LINES;
   size_t holders = watch->seen.shared ? watch->seen.holder_count : 0;
+  size_t waiters = inspection_waiters(&watch->seen);
   /* half of the rows, or what the waiters do not need */
   size_t half = rows / 2;
-  size_t most = watch->seen.waiter_count < rows - half ? rows - watch->seen.waiter_count : half;
+  size_t most = waiters < rows - half ? rows - waiters : half;
   inspection_print_sharers(stdout, &watch->seen, most);
-  printf("%zu waiting\n", watch->seen.waiter_count);
+  printf("%zu waiting\n", waiters);
   int64_t now = long_clock_ms();
   inspection_print_waiters(stdout, &watch->seen, rows - (holders < most ? holders : most), &now);
 }
@@ -134,12 +135,13 @@ static void print_line(const struct watch *watch)
   inspection_print_hold(stdout, &watch->seen, false);
   for (size_t i = 0; watch->seen.shared && i < watch->seen.holder_count; i++)
     print_party(&watch->seen.holders[i].party, i, NULL);
-  printf(", %zu waiting", watch->seen.waiter_count);
+  printf(", %zu waiting", inspection_waiters(&watch->seen));
   for (size_t i = 0; i < watch->seen.waiter_count; i++) {
     const struct party *waiter = &watch->seen.waiters[i];
     bool well = waiter->listens && waiter->alive && !waiter->later;
     print_party(waiter, i, well ? NULL : party_condition(waiter));
   }
+  if (watch->seen.left_out > 0) printf(" and %zu more", watch->seen.left_out);
   putchar('\n');
 }
 

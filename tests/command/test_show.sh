@@ -106,6 +106,51 @@ test_waiter_of_a_later_release() {
   grep -q '1  fairlock  unknown  *later:1' "$dir/out" || fail "$(cat "$dir/out")"
 }
 
+# What is kept of a lock has a limit, because a server may list waiters without end: those beyond it are
+# counted.
+test_more_than_is_kept() {
+  redis eval "for i = 1, 6000 do redis.call('rpush', 'redisson_lock_queue:{a}', string.rep('x', 4000) .. i) end" 0 >"$dir/out"
+  expect 0 "$fairlock" status --json a
+  said 'there are more holders and waiters than fairlock keeps, which is 16 MB'
+  same "$(wc -l <"$dir/err")" 1
+  same "$(json '[.waiter_count, (.waiters | length) > 4000, (.waiters | length) < 4200]')" '[6000,true,true]'
+  kept=$(json '.waiters | length')
+  expect 0 "$fairlock" status a
+  same "$(tail -n 1 "$dir/out")" "  and $((6000 - kept)) more"
+  expect 0 "$fairlock" list a
+  printed 'a: free, 6000 waiting'
+  expect 1 "$fairlock" break --yes a
+  # a server that does not end: the memory has a limit
+  python3 - "$dir/at" <<'END' &
+import socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+with open(sys.argv[1], "w") as file:
+    print(server.getsockname()[1], file=file)
+client = server.accept()[0]
+client.settimeout(600)
+client.recv(65536)
+client.sendall(b"%1\r\n+id\r\n:1\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n5\r\n")
+while b"EVALSHA" not in client.recv(65536):
+    pass
+waiters = (1 << 31) // 3 - 10
+client.sendall(b"*%d\r\n:%d\r\n:1000\r\n:5\r\n:1\r\n:3\r\n$3\r\na:1\r\n" % (6 + 3 * waiters, waiters + (1 << 32)))
+for _ in range(100):
+    client.sendall(b":1\r\n:2\r\n$1\r\nx\r\n" * 20000)
+open(sys.argv[1] + ".sent", "w").close()
+client.recv(1)
+END
+  eventually test -s "$dir/at"
+  other=$(cat "$dir/at")
+  "$fairlock" status --url redis://127.0.0.1:$other a >"$dir/out" 2>"$dir/err" &
+  reader=$!
+  eventually test -e "$dir/at.sent"
+  memory=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$reader/status)
+  [ "$memory" -lt 60000 ] || fail "it has $memory kB"
+  said 'than fairlock keeps'
+  kill $reader
+  ends 143 $reader
+}
+
 test_status_of_others() {
   redis hset a redisson:1 2 >"$dir/out"
   redis pexpire a 60000 >"$dir/out"
@@ -641,6 +686,6 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
+run_tests status status_json more_than_is_kept status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
   break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder pods id watch \
   watch_without_an_output watch_on_a_terminal colours watch_outlives_the_connection
