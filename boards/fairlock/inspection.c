@@ -264,6 +264,13 @@ void holder_begin(FILE *to, const struct holder *holder)
   free(id);
 }
 
+/* The server rounds the end of a lease that is shared up. */
+static double left_s(const struct holder *holder)
+{
+  bool rounded = holder->unheard_ms == 0 && holder->ttl_ms > holder->lease_ms;
+  return (double)(rounded ? holder->lease_ms : holder->ttl_ms) / 1000;
+}
+
 void holder_print(FILE *to, const struct holder *holder, bool with_ttl)
 {
   holder_begin(to, holder);
@@ -276,7 +283,7 @@ void holder_print(FILE *to, const struct holder *holder, bool with_ttl)
     print_date(to, (int64_t)(holder->token / 1000));
   }
   if (with_ttl && holder->ttl_ms < 0) fputs(", without end", to);
-  if (with_ttl && holder->ttl_ms >= 0) fprintf(to, ", %.1f s left", (double)holder->ttl_ms / 1000);
+  if (with_ttl && holder->ttl_ms >= 0) fprintf(to, ", %.1f s left", left_s(holder));
   if (with_ttl && holder->unheard_ms >= 0) fprintf(to, " of %.1f", (double)holder->lease_ms / 1000);
   if (with_ttl || !holder->party.alive) holder_print_heard(to, holder);
   fputc(')', to);

@@ -374,6 +374,12 @@ test_status() {
   expect 0 "$fairlock" status b
   printed 'b: shared by 2, 1 probably dead, nobody waits'
   same "$("$fairlock" status --json b | jq -c '[.limit, .holders[].alive]')" '[null,true,false]'
+  # the server rounds the end of a lease up, by a sixteenth of it: no more is left of it than it has
+  redis eval "local now = redis.call('time')[1] * 1000
+    redis.call('hset', 'c', 'new:1', '5 ' .. now + 3721500 .. ' 1 3600000+') redis.call('pexpire', 'c', 3721000)" 0 >"$dir/out"
+  expect 0 "$fairlock" status c
+  printed ', 3600.0 s left of 3600.0, heard 0.0 s ago)'
+  same "$("$fairlock" status --json c | jq '.holders[0].ttl_ms > 3600000')" true
 }
 
 # renewed: the share with a lease of 3 s ends later than when this looked last, at $left ms from then
