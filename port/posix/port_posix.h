@@ -190,7 +190,10 @@ struct port_posix_server {
   /* the URL asks for TLS, to some of them at least */
   bool tls;
 
-  /* the URL as it was understood, for messages: without user, password and database */
+  /*
+   * the URL as it was understood, for messages: without user, password and database, and with control
+   * characters as %NN
+   */
   char shown[2 * PORT_POSIX_URL_SIZE];
 
   /* the connection, below TLS: for port_posix_fd() and port_posix_error() */

@@ -155,11 +155,28 @@ static const char *parse_place(struct place *place, char *text)
   return *place->host == 0 ? "it names no host" : NULL;
 }
 
-/* Adds to what messages show. There is room, because the URL has its own limit. */
+/* How many bytes a control character at text has: also those of UTF-8 from U+0080 on. 0: it is none. */
+static int size_of_control(const char *text)
+{
+  unsigned char first = (unsigned char)text[0];
+  unsigned char second = (unsigned char)(first == 0xc2 ? text[1] : 0);
+  if (second >= 0x80 && second < 0xa0) return 2;
+  return first < ' ' || first == 0x7f;
+}
+
+/*
+ * Adds to what messages show, with control characters as in a URL: they could steer a terminal, or
+ * forge a line of a log. What there is no room for is left out.
+ */
 static void show(struct port_posix_server *server, const char *text)
 {
-  size_t used = strlen(server->shown);
-  (void)snprintf(server->shown + used, sizeof server->shown - used, "%s", text);
+  int controls = 0;
+  for (size_t used = strlen(server->shown); *text != 0; text++, used = strlen(server->shown)) {
+    if (controls == 0) controls = size_of_control(text);
+    (void)snprintf(server->shown + used, sizeof server->shown - used,
+                   controls > 0 ? "%%%02X" : "%c", (unsigned char)*text);
+    if (controls > 0) controls--;
+  }
 }
 
 static const char *parse_host(struct port_posix_server *server, char *text)

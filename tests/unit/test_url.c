@@ -47,6 +47,12 @@ static const struct expected good[] = {
      "redis+sentinel://a:26379,b:1,[::1]:26379,[::2]:2/my/master"},
     {"valkey+sentinel://h/s/", "", "", "h:26379", "", "", 0, "s", "valkey+sentinel://h:26379/s"},
     {"redis+cluster://a,b:1/5", "", "", "a:6379,b:1", "", "", 5, "", "redis+cluster://a:6379,b:1"},
+    /* what could steer a terminal, or forge a line of a log, is shown as it is written in a URL */
+    {"redis://a%0Ab%1b[2J%7f", "a\nb\033[2J\177", "6379", "", "", "", 0, "",
+     "redis://a%0Ab%1B[2J%7F:6379"},
+    {"redis+sentinel://h%09/s%0d%C2%9b\302\237\302\240", "", "", "h\t:26379", "", "", 0,
+     "s\r\302\233\302\237\302\240", "redis+sentinel://h%09:26379/s%0D%C2%9B%C2%9F\302\240"},
+    {"unix:///a%01\303\234", "/a\001\303\234", "", "", "", "", 0, "", "unix:///a%01\303\234"},
     {"valkey+cluster://[a:b]", "", "", "[a:b]:6379", "", "", 0, "", "valkey+cluster://[a:b]:6379"},
 };
 
