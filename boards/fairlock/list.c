@@ -99,6 +99,7 @@ struct list {
   int status; /* the exit status so far */
   bool read;  /* at least one page of keys was read */
   struct nodes masters;
+  struct nodes replicas; /* of those masters, if servers move */
   char cursor[32];
   struct candidate *page;
   size_t page_count, page_size;
@@ -536,13 +537,17 @@ static int show_page(struct list *list, bool *goes_on)
 
 /* Servers */
 
-/* Complains that the server could not be listed, or not completely. */
-static void query_failed(struct list *list, int status)
+/*
+ * Complains that the server could not be listed, or not completely. beside: another one has accepted
+ * us.
+ */
+static void query_failed(struct list *list, int status, bool beside)
 {
   struct query *query = &list->query;
   if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED)
     session_reason(&list->second, query->connected, query->error);
-  list->status = session_failed(&list->session, status, query->address, query->error);
+  list->status = (beside ? session_other_failed : session_failed)(&list->session, status,
+                                                                  query->address, query->error);
 }
 
 /* Lists the locks of the connected server. Returns a status of the query. */
@@ -556,7 +561,7 @@ static int scan(struct list *list)
     if (status == FAIRLOCK_OK) list->read = true;
     if (status == FAIRLOCK_OK) status = show_page(list, &goes_on);
   } while (status == FAIRLOCK_OK && goes_on && strcmp(list->cursor, "0") != 0);
-  if (status != FAIRLOCK_OK) query_failed(list, status);
+  if (status != FAIRLOCK_OK) query_failed(list, status, false);
   return goes_on ? status : FAIRLOCK_UNAVAILABLE;
 }
 
@@ -568,7 +573,7 @@ static void list_master(struct list *list, const char *address)
     status = scan(list);
     query_close(&list->query);
   } else {
-    query_failed(list, status);
+    query_failed(list, status, true);
   }
   if (status == FAIRLOCK_OK) return;
   char *shown = bytes_shown(address, strlen(address));
@@ -579,11 +584,30 @@ static void list_master(struct list *list, const char *address)
 static void list_cluster(struct list *list)
 {
   int status = nodes_of_cluster(&list->masters, &list->query, false);
-  if (status != FAIRLOCK_OK) query_failed(list, status);
+  if (status != FAIRLOCK_OK) query_failed(list, status, false);
+  else (void)nodes_of_cluster(&list->replicas, &list->query, true);
   query_close(&list->query);
   for (size_t i = 0; i < list->masters.count && status == FAIRLOCK_OK; i++)
     list_master(list, list->masters.address[i]);
+  for (size_t i = 0; i < list->masters.count; i++)
+    nodes_take_out(&list->replicas, list->masters.address[i]);
   nodes_forget(&list->masters);
+}
+
+/*
+ * Says which replicas refuse us: after a fail-over, nobody could use the locks there. Other failures of a
+ * replica do not concern the list. It is called in the end, because a replica may not answer for long.
+ */
+static void check_replicas(struct list *list)
+{
+  struct query *query = &list->query;
+  for (size_t i = 0; i < list->replicas.count; i++) {
+    int status = query_open(query, list->replicas.address[i]);
+    if (status == FAIRLOCK_OK) query_close(query);
+    if (status == FAIRLOCK_DENIED)
+      (void)session_other_failed(&list->session, status, query->address, query->error);
+  }
+  nodes_forget(&list->replicas);
 }
 
 /* Reads the locks of all servers into list->entries, and sets list->status. */
@@ -594,11 +618,12 @@ static void read_servers(struct list *list)
   list->query.session = &list->second;
   int status = query_open(&list->query, address);
   if (status != FAIRLOCK_OK) {
-    query_failed(list, status);
+    query_failed(list, status, false);
   } else if (list->query.cluster) {
     list_cluster(list);
   } else {
-    (void)scan(list);
+    if (scan(list) == FAIRLOCK_OK && list->session.server.service != NULL)
+      (void)nodes_of_master(&list->replicas, &list->query);
     query_close(&list->query);
   }
   free(list->page);
@@ -662,7 +687,9 @@ static int list_locks(struct list *list)
     forget(&list->entries[i]);
   }
   free(list->entries);
-  return end_output(list->status);
+  list->status = end_output(list->status);
+  if (list->form != NAMES) check_replicas(list);
+  return list->status;
 }
 
 /* The command line */

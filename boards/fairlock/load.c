@@ -69,7 +69,8 @@ struct load {
   struct nodes loaded;  /* servers whose success was printed */
   struct nodes failed;  /* servers whose failure was printed */
   int status;           /* the exit status of this round, so far */
-  bool done_once;       /* a round has loaded the scripts, if perhaps not into each replica */
+  bool beside;    /* what is loaded now are the other servers; the first one has accepted us */
+  bool done_once; /* a round has loaded the scripts, if perhaps not into each replica */
 };
 
 /* Messages: one for each server when its state changes */
@@ -111,7 +112,8 @@ static void say_failed(struct load *load, int status)
   if (!moves(&load->loaded, &load->failed, query->address)) return;
   if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED)
     session_reason(&load->second, query->connected, query->error);
-  (void)session_failed(&load->session, status, query->address, query->error);
+  (void)(load->beside ? session_other_failed : session_failed)(&load->session, status,
+                                                               query->address, query->error);
 }
 
 /* Loading */
@@ -187,8 +189,10 @@ static int load_into_all(struct load *load, const char *address)
   status = load_scripts(load);
   int found = find_others(load, &others);
   query_close(&load->query);
+  load->beside = true;
   for (size_t i = 0; i < others.count; i++)
     if (strcmp(others.address[i], address) != 0) load_into(load, others.address[i]);
+  load->beside = false;
   nodes_forget(&others);
   return status != FAIRLOCK_OK ? status : found;
 }

@@ -911,19 +911,41 @@ char *session_words(const char *error)
   return bytes_shown(text, strlen(text));
 }
 
-int session_failed(const struct session *session, int status, const char *address,
-                   const char *error)
+static int failed(const struct session *session, int status, const char *address, const char *error,
+                  const char *what_to_do)
 {
   char *place = session_place(session, address);
   char *words = session_words(error);
   complain("%s: %s%s", place, fairlock_status_text(status), words);
-  const char *what_to_do = advice(session, status, address, error);
   if (what_to_do != NULL) fprintf(stderr, "%s\n", what_to_do);
   if (status == FAIRLOCK_UNREACHABLE && session->server.moves)
     fputs("Where servers move, a fail-over may be under way.\n", stderr);
   free(words);
   free(place);
   return exit_status_of(status);
+}
+
+int session_failed(const struct session *session, int status, const char *address,
+                   const char *error)
+{
+  int result = failed(session, status, address, error, advice(session, status, address, error));
+  if (status == FAIRLOCK_DENIED && session->server.moves)
+    fputs("Where servers move, each has users of its own: after a fail-over, the new master may "
+          "lack this "
+          "one.\n",
+          stderr);
+  return result;
+}
+
+int session_other_failed(const struct session *session, int status, const char *address,
+                         const char *error)
+{
+  const char *what_to_do =
+      status != FAIRLOCK_DENIED
+          ? advice(session, status, address, error)
+          : "Another server has accepted this user. Redis replicates no users: make this one, with "
+            "the same password and rules, on each server, because each may become the master.";
+  return failed(session, status, address, error, what_to_do);
 }
 
 int session_complain(struct session *session, int status)

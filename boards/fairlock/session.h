@@ -155,6 +155,10 @@ char *session_words(const char *error);
 int session_failed(const struct session *session, int status, const char *address,
                    const char *error);
 
+/* The same after another of the servers has accepted us. */
+int session_other_failed(const struct session *session, int status, const char *address,
+                         const char *error);
+
 /* The same, with the address and the error text of the client. */
 int session_complain(struct session *session, int status);
 

@@ -176,6 +176,34 @@ test_load_with_sentinels() {
   esac
 }
 
+# Users are not replicated, so a replica may refuse ours, and be the master one day. list and load say so.
+test_user_of_the_master_alone() {
+  start_replica
+  start_sentinels 1
+  eventually sh -c "redis-cli -p $port role | grep -qx $replica"
+  redis acl setuser me on '>pw' '~*' '&*' +@all >"$dir/set"
+  redis hset a me:1 1 >"$dir/set"
+  redis hset 'fairlock:{a}' token 1 >"$dir/set"
+  url=redis+sentinel://me:pw@$sentinels/door
+  for words in '77 load' '77 load --json' '0 list' '0 list --json' "0 list --metrics-file $dir/m.prom"; do
+    set -- $words
+    status=$1
+    shift
+    expect "$status" "$fairlock" "$@" --url "$url"
+    said "(127.0.0.1:$replica): the server refuses this user: WRONGPASS"
+    said 'Redis replicates no users: make this one, with the same password and rules, on each server'
+    [ "$(wc -l <"$dir/err")" = 2 ] || fail "$(cat "$dir/err")"
+  done
+  grep -q '^fairlock_list_success{.*} 1$' "$dir/m.prom" || fail "$(cat "$dir/m.prom")"
+  expect 0 "$fairlock" list --null --url "$url" # for completion, which is in a hurry
+  [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+  redis-cli -p $replica acl setuser me on '>pw' '~*' '&*' +@all >"$dir/set"
+  for words in load list; do
+    expect 0 "$fairlock" $words --url "$url"
+    [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+  done
+}
+
 test_no_sentinel() {
   url=redis+sentinel://127.0.0.1:1,127.0.0.1:2/door
   expect 75 "$fairlock" run -n --url "$url" a true
@@ -616,6 +644,13 @@ test_list_in_cluster() {
   done
   expect 0 "$fairlock" list --json --url redis+cluster://127.0.0.1:$first '[ab]'
   [ "$(jq -r .name "$dir/out" | sort | tr '\n' ' ')" = 'a b ' ] || fail "$(cat "$dir/out")"
+  # one of the masters does not know the user
+  for node in $first $third; do
+    redis-cli -p $node acl setuser me on '>pw' '~*' '&*' +@all >"$dir/set"
+  done
+  expect 77 "$fairlock" list --url redis://me:pw@127.0.0.1:$first
+  said "(127.0.0.1:$second): the server refuses this user: WRONGPASS"
+  said 'Redis replicates no users'
   stop_cluster
 }
 
@@ -829,5 +864,5 @@ test_replicas_rules() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests sentinels unknown_service refusing_master load_with_sentinels no_sentinel no_cluster dead_master_is_named well_sentinel_is_not_blamed master_killed user_on_the_master_alone begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
+run_tests sentinels unknown_service refusing_master load_with_sentinels user_of_the_master_alone no_sentinel no_cluster dead_master_is_named well_sentinel_is_not_blamed master_killed user_on_the_master_alone begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
   list_in_cluster load_into_cluster list_without_a_master cluster_rules replicas refused_renewal replicas_rules
