@@ -88,6 +88,25 @@ test_hangs() {
   expect 0 "$fairlock" run -n nightly true
 }
 
+# The job has its time from when it holds the lock, however long it has waited. What hangs in another process group
+# keeps the lock.
+test_hangs_alone() {
+  with_fairlock
+  program nightly
+  echo 'setsid sh -c "exec sleep 5" & sleep 600' >>"$dir/nightly"
+  example hangs_alone
+  cd "$dir" || fail "no $dir"
+  sed -i 's/3600/1/' hangs_alone
+  run nightly sleep 3 &
+  eventually held nightly
+  began=$(now_ms)
+  expect 124 timeout -s KILL 100 sh ./hangs_alone
+  took=$(($(now_ms) - began))
+  ran nightly
+  [ $took -ge 6500 ] || fail "after $took ms a part of the job ran without the lock"
+  unheld nightly || fail 'it is still held'
+}
+
 test_cron() {
   with_fairlock
   program nightly
@@ -257,4 +276,4 @@ test_make() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests shell download sentinel hangs cron script systemd stopped_service leader cronjob make
+run_tests shell download sentinel hangs hangs_alone cron script systemd stopped_service leader cronjob make

@@ -117,5 +117,29 @@ test_interval() {
   expect 77 "$fairlock" load -i 0.1
 }
 
+# Redis 7.4 and later forget what came by EVAL, from a usual client, when 500 more have come; by then it is of no
+# use that it was also loaded. load -i loads it again, and from then on it stays.
+test_evicted() {
+  expect 0 "$fairlock" run a true
+  "$fairlock" load --json -i 0.1 >"$dir/out" 2>"$dir/err" </dev/null &
+  loader=$!
+  eventually test -s "$dir/out"
+  all=$(hashes)
+  for first in 1 1001; do
+    seq $first $((first + 599)) | sed "s/.*/eval 'return &' 0/" | redis >"$dir/set"
+    eventually sh -c "[ \$(redis-cli -p $port script exists $(echo $all) | grep -c '1\$') = 5 ]"
+  done
+  kill $loader
+  ends 143 $loader
+  seq 2001 2600 | sed "s/.*/eval 'return &' 0/" | redis >"$dir/set"
+  [ "$(known $all)" = 5 ] || fail "the server has forgotten $all"
+  # as the manual says: loaded first, they stay
+  redis script flush >"$dir/set"
+  expect 0 "$fairlock" load
+  expect 0 "$fairlock" run a true
+  seq 3001 3600 | sed "s/.*/eval 'return &' 0/" | redis >"$dir/set"
+  [ "$(known $all)" = 5 ] || fail "the server has forgotten $all"
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests load is_what_others_load misuse failures right interval
+run_tests load is_what_others_load misuse failures right interval evicted
