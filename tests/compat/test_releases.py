@@ -562,7 +562,29 @@ def sharing(pair, server):
                        pair + ": tokens of those who share rise", str(tokens))])
 
 
-SCENES = [recalled, sharing, in_order, commands, asking, killed_waiter, stopped_waiter, killed_holder, let_in]
+def breaking(pair, server):
+    """The command of the first ends holds of three of the second that share: one by its token, then one by its
+    holder. That of rc1 knows no shares: it shows one holder, without a token, by whose id it ends all holds."""
+    breaker, other = pair.split("+")
+    name, redis = "breaking." + pair, lab.Redis(server.port)
+    sharers = [program_of(other, server.port, 5000, 30000) for _ in range(3)]
+    for sharer in sharers:
+        sharer.say("share", name, 3, 0, 60000)
+        sharer.expect("held", seconds=SOON_MS / 1000)
+    token, left = asked("this", server, "status", name)["holders"][0]["token"], []
+    for words in ["--token", str(token)], ["--holder", None]:
+        words[1] = words[1] or holder_told(asked(breaker, server, "status", name))[0]
+        subprocess.run([lab.BUILD + "/compat/" + breaker + "/fairlock", "break", *words, "--url",
+                        "redis://127.0.0.1:%d" % server.port, name], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+        left.append(asked("this", server, "status", name)["holder_count"])
+    redis.call("DEL", name)
+    for sharer in sharers:
+        sharer.end()
+    return report(left == ([3, 0] if breaker == "1.0.0-rc1" else [2, 1]), pair + ": breaking", str(left))
+
+
+SCENES = [recalled, sharing, breaking, in_order, commands, asking, killed_waiter, stopped_waiter, killed_holder, let_in]
 
 
 def plays(scene, pair):
@@ -571,6 +593,8 @@ def plays(scene, pair):
     one, other = pair.split("+")
     if scene == commands:
         return one != "redisson"
+    if scene == breaking:
+        return other in ("this", "later") and one not in ("strange", "redisson")
     if scene == sharing:
         return one in ("this", "later") and other not in ("strange", "redisson")
     if scene in (recalled, asking):
