@@ -57,6 +57,8 @@ static void check_server(const struct port_posix_server *server)
   require(server->tls == (server->sentinel_tls || server->server_tls), "TLS is to somebody");
   require(!server->sentinel_tls || server->service != NULL, "Sentinels have a service");
   require(memchr(server->shown, 0, sizeof server->shown) != NULL, "what is shown ends");
+  for (const char *c = server->shown; *c != 0; c++)
+    require((unsigned char)*c >= ' ' && *c != 0x7f, "and steers no terminal");
   if (server->moves) {
     check_seeds(server);
   } else if (socket->service == NULL) {
