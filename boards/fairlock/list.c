@@ -34,6 +34,9 @@
 #define METRICS_LOCKS      100U
 #define MOST_METRICS_LOCKS 999U
 
+/* What a page may take, because a server may send keys without end: bytes. */
+#define PAGE_MAX (16U << 20)
+
 /* For how many candidates requests are sent at once. */
 #define BATCH 256U
 
@@ -102,7 +105,7 @@ struct list {
   struct nodes replicas; /* of those masters, if servers move */
   char cursor[32];
   struct candidate *page;
-  size_t page_count, page_size;
+  size_t page_count, page_size, page_bytes;
   struct entry *entries;
   size_t entry_count, entry_room;
   int64_t server_ms; /* the server's time, as it was at asked_at */
@@ -172,6 +175,15 @@ static void add_candidate(struct list *list, const struct resp_event *event)
     list->page = grown(list->page, list->page_size * sizeof *list->page);
   }
   list->page[list->page_count++] = found;
+  list->page_bytes += sizeof found + found.size;
+}
+
+static void forget_page(struct list *list)
+{
+  for (size_t i = 0; i < list->page_count; i++)
+    free(list->page[i].name);
+  list->page_count = 0;
+  list->page_bytes = 0;
 }
 
 /* Reads the next page of keys, which is {cursor, {key, ...}}. Returns a status. */
@@ -184,7 +196,7 @@ static int read_page(struct list *list)
                                {"COUNT", 5}, {PAGE, sizeof PAGE - 1}};
   int status = query_ask(query, words, 6);
   bool told = false;
-  list->page_count = 0;
+  forget_page(list);
   while (status == FAIRLOCK_OK) {
     status = query_event(query, &event);
     if (status != FAIRLOCK_OK) break;
@@ -196,6 +208,7 @@ static int read_page(struct list *list)
       told = true;
     }
     if (event.depth == 2) add_candidate(list, &event);
+    if (list->page_bytes > PAGE_MAX) return FAIRLOCK_PROTOCOL;
     if (event.last) return told ? FAIRLOCK_OK : FAIRLOCK_PROTOCOL;
   }
   return status;
@@ -530,8 +543,6 @@ static int show_page(struct list *list, bool *goes_on)
       *goes_on = show(list, &list->page[first + i], &status);
     if (!*goes_on) break;
   }
-  for (size_t i = 0; i < list->page_count; i++)
-    free(list->page[i].name);
   return status;
 }
 
@@ -626,6 +637,7 @@ static void read_servers(struct list *list)
       (void)nodes_of_master(&list->replicas, &list->query);
     query_close(&list->query);
   }
+  forget_page(list);
   free(list->page);
 }
 

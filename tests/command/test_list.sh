@@ -257,5 +257,16 @@ test_long_password() {
   expect 0 "$fairlock" list --json --url "redis://$user@127.0.0.1:$port" --password-file "$dir/password"
 }
 
+# A server that sends keys without end: they are not all kept.
+test_endless() {
+  fake_server SCAN '*2\r\n$1\r\n0\r\n*2000000000\r\n\0$12\r\nfairlock:{a}\r\n'
+  "$fairlock" list --url redis://127.0.0.1:$other >"$dir/out" 2>"$dir/err" &
+  reader=$!
+  eventually sh -c "test -s '$dir/err' || test -e '$dir/at.said'"
+  [ ! -e "$dir/at.said" ] || fail "it has $(grep VmHWM /proc/$reader/status)"
+  ends 76 $reader
+  said "redis://127.0.0.1:$other"
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests among_other_keys many json of_others names wholly_in_braces patterns unreadable lies_about_time nonsense too_long_in_braces rights urls long_password
+run_tests among_other_keys many json of_others names wholly_in_braces patterns unreadable lies_about_time nonsense too_long_in_braces endless rights urls long_password

@@ -121,29 +121,11 @@ test_more_than_is_kept() {
   printed 'a: free, 6000 waiting'
   expect 1 "$fairlock" break --yes a
   # a server that does not end: the memory has a limit
-  python3 - "$dir/at" <<'END' &
-import socket, sys
-server = socket.create_server(("127.0.0.1", 0))
-with open(sys.argv[1], "w") as file:
-    print(server.getsockname()[1], file=file)
-client = server.accept()[0]
-client.settimeout(600)
-client.recv(65536)
-client.sendall(b"%1\r\n+id\r\n:1\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n5\r\n")
-while b"EVALSHA" not in client.recv(65536):
-    pass
-waiters = (1 << 31) // 3 - 10
-client.sendall(b"*%d\r\n:%d\r\n:1000\r\n:5\r\n:1\r\n:3\r\n$3\r\na:1\r\n" % (6 + 3 * waiters, waiters + (1 << 32)))
-for _ in range(100):
-    client.sendall(b":1\r\n:2\r\n$1\r\nx\r\n" * 20000)
-open(sys.argv[1] + ".sent", "w").close()
-client.recv(1)
-END
-  eventually test -s "$dir/at"
-  other=$(cat "$dir/at")
+  waiters=$(((1 << 31) / 3 - 10))
+  fake_server EVALSHA "*$((6 + 3 * waiters))\\r\\n:$((waiters + (1 << 32)))\\r\\n:1000\\r\\n:5\\r\\n:1\\r\\n:3\\r\\n\$3\\r\\na:1\\r\\n\\0:1\\r\\n:2\\r\\n\$1\\r\\nx\\r\\n"
   "$fairlock" status --url redis://127.0.0.1:$other a >"$dir/out" 2>"$dir/err" &
   reader=$!
-  eventually test -e "$dir/at.sent"
+  eventually test -e "$dir/at.said"
   memory=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$reader/status)
   [ "$memory" -lt 60000 ] || fail "it has $memory kB"
   said 'than fairlock keeps'

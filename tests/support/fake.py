@@ -1,7 +1,8 @@
 """A server that answers as a test wants it to: fake.py PLACE COMMAND ANSWER COMMAND ANSWER...
 
 It takes a port that the system gives it, and writes that into the file PLACE when it listens. ANSWER
-has escapes (\\r\\n), and stands for the whole of a reply; '' is none. The command * is any that has
+has escapes (\\r\\n), and stands for the whole of a reply; '' is none. What follows \\0 in it is said
+two million times, as by a server that does not end, and then PLACE.said is made. The command * is any that has
 no answer of its own, and the command '' is said to whoever connects. Where a command has several
 answers, each is given once, to whichever client, and the last one ever after.
 """
@@ -25,13 +26,22 @@ def answer_to(command):
     return known.pop(0) if len(known) > 1 else known[0]
 
 
+def say(file, answer):
+    begin, *again = answer.split(b"\0")
+    file.write(begin)
+    for part in again:
+        for _ in range(100):
+            file.write(part * 20000)
+        open(place + ".said", "w").close()
+
+
 class Session(socketserver.StreamRequestHandler):
     def handle(self):
         self.wfile.write(answer_to(b"") if b"" in answers else b"")
         while count := self.rfile.readline():
             if count[:1] == b"*":
                 words = [self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2] for _ in range(int(count[1:]))]
-                self.wfile.write(answer_to(words[0]))
+                say(self.wfile, answer_to(words[0]))
 
 
 socketserver.ThreadingTCPServer.daemon_threads = True
