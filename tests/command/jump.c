@@ -9,6 +9,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#ifndef CLOCK_BOOTTIME /* as port/posix/clock.c */
+#define CLOCK_BOOTTIME CLOCK_MONOTONIC
+#endif
+
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
   union {
