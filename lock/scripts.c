@@ -258,21 +258,22 @@ static const PORT_FLASH uint8_t break_before[] =
     "A\245d=\267\250\265\032n\351\265\201s)\026\037\230'p\250l\313h'\266\254d\232\220" /* A\nlocal d=a('pubsub','numsub',s)[2]>0 and 'publish'\nif not d then\nlocal  */
     "H=\031p\250\265\032shardn\351\265\201s)\026\nd=H\230H\037\230'sp\250l\313h'" /* H=redis.pcall('pubsub','shardnumsub',s)[2]\nd=H and H>0 and 'spublish' */
     "\374\330d,s\n\300v=\376t\204l\253\244Q=\376\333ho" /* \nend\nreturn d,s\nend\nlocal v=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
-    "ld\002'\244R=f\241'*'\230m\241\317\245b,B,p={},{},0\nf\231w=\302#v,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,B,p={},{},0\nfor w=1,#v,2 do */
-    "\245i,S,q=v[w],v[w\336]:\337\377\203^(\252\034\346'\244C=S\243i\241Q\230" /* \nlocal i,S,q=v[w],v[w+1]:match('^(%d+) (%d+) ')\nlocal C=S or i==Q and  */
-    "n\266i\241'sha\344'\243q\225(t\275\351b\002(q)<=e \226\207\275\351b\002(q)>=e+2e9)t\215\352" /* n\nif i=='shared' or q and(tonumber(q)<=e or tonumber(q)>=e+2e9)then\nelse */
-    "if\011\241'*'\243f\241i)\223(m\241\317\243m\241C)\223(R\243\254b\024])t\215\nb[#b\336]=i\n" /* if(f=='*' or f==i)and(m=='' or m==C)and(R or not b[1])then\nb[#b+1]=i\n */
-    "b[i]=C\352\nB[q\2430]=(B[q\2430]\2310)\336\np=\337h.\323x(p,t\275\351b\002(q\003" /* b[i]=C\nelse\nB[q or 0]=(B[q or 0]or 0)+1\np=math.max(p,tonumber(q)or  */
-    "\337h.hu\350\202\211\277G\241'\007'\232\220C=0\nf\231Q,i \375 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal C=0\nfor Q,i in ipairs(b) */
-    "do\245d,s=E(i\242d\230b[i]t\215\na(d,s\271[i]\202C=1\374\211\326" /* do\nlocal d,s=E(i)\nif d and b[i]then\na(d,s,b[i])\nC=1\nend\nend\nreturn{ */
-    "C\271\024]\223 C\2410\2301\243\014\n\277p\037\355b\024]t\215 \326\312\014" /* C,b[1]and C==0 and 1 or 0,e}\nend\nif p>0 and not b[1]then return{0,0,e} */
-    "\277p\037\230p<\337h.hu\350\232\220\342{}\nf\231q,C \375 pairs(B)do\ni" /* end\nif p>0 and p<math.huge then\nlocal i={}\nfor q,C in pairs(B)do\ni */
-    "[#i\336]=q\362C\374\311t\253\271\024]\2330 0 0 0\032sha\344\201tab\334.c\275cat" /* [#i+1]=q..' '..C\nend\na('hset',g,b[1],'0 0 0 0','shared',table.concat */
-    "(i\233 ')\202\356\253\271\024]\244\342\267ttl\253\242i<0\243e+i>p\236" /* (i,' '))\na('hdel',g,b[1])\nlocal i=a('pttl',g)\nif i<0 or e+i>p then  */
-    "\340\253,p-e\251I(p-e\244d,s=E(h\243\317\242d\236a(d,s\233" /* a('pexpire',g,p-e)end\nI(p-e)\nlocal d,s=E(h or '')\nif d then a(d,s,' */
-    "\255\251\326\302\014\n\300\342\303ran\350\272,\3129\244d=i\0240]\n" /* 0')end\nreturn{1,0,e}\nend\nlocal i=a('lrange',j,0,9)\nlocal d=i[10]\n */
-    "f\231Q,A \375 ipairs(i)do\nd=d \226(\376\273,A\003\317):f\360\203^\252+ \252+ \252+ " /* for Q,A in ipairs(i)do\nd=d or(a('hget',c,A)or ''):find('^%d+ %d+ %d+  */
-    "S'\202\300\342f\006\266h\225\331\024]\231\254v\024])t\215\n" /* S')\nend\nlocal i=false\nif h and(b[1]or not v[1])then\n */
+    "ld\002'\244R=f\241'*'\230m\241\317\245b,B,\342{},{},0\nf\231w=\302#v,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,B,i={},{},0\nfor w=1,#v,2 do */
+    "\245p,S,q=v[w],v[w\336]:\337\377\203^(\252\034\346'\244C=S\243p\241Q\230" /* \nlocal p,S,q=v[w],v[w+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
+    "n\266p\241'sha\344'\243q\225(t\275\351b\002(q)<=e \226\207\275\351b\002(q)>=e+2e9)t\215\352" /* n\nif p=='shared' or q and(tonumber(q)<=e or tonumber(q)>=e+2e9)then\nelse */
+    "if\011\241'*'\243f\241p)\223(m\241\317\243m\241C)\223(R\243\254b\024])t\215\nb[#b\336]\004\n" /* if(f=='*' or f==p)and(m=='' or m==C)and(R or not b[1])then\nb[#b+1]=p\n */
+    "b[p]=C\352\nB[q\2430]=(B[q\2430]\2310)\336\n\342\337h.\323x(i,t\275\351b\002(q\003" /* b[p]=C\nelse\nB[q or 0]=(B[q or 0]or 0)+1\ni=math.max(i,tonumber(q)or  */
+    "\337h.hu\350\202\211\277G\241'\007'\232\220C=0\nf\231Q,p \375 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal C=0\nfor Q,p in ipairs(b) */
+    "do\245d,s=E(p\242d\230b[p]t\215\na(d,s\271[p]\202C=1\374\211\326" /* do\nlocal d,s=E(p)\nif d and b[p]then\na(d,s,b[p])\nC=1\nend\nend\nreturn{ */
+    "C\271\024]\223 C\2410\2301\243\014\n\277i\037\355b\024]t\215 \326\312\014" /* C,b[1]and C==0 and 1 or 0,e}\nend\nif i>0 and not b[1]then return{0,0,e} */
+    "\277i\037\230i<\337h.hu\350\232\220p={}\nf\231q,C \375 pairs(B)do\np" /* end\nif i>0 and i<math.huge then\nlocal p={}\nfor q,C in pairs(B)do\np */
+    "[#p\336]=q\362C\374\340\240,i-e\336728\222\304\202\311t\253\271\024]\233" /* [#p+1]=q..' '..C\nend\na('pexpire',c,i-e+172800000)\na('hset',g,b[1],' */
+    "0 0 0 0\032sha\344\201tab\334.c\275cat(p\233 ')\202\356\253\271\024]\244p=\267" /* 0 0 0 0','shared',table.concat(p,' '))\na('hdel',g,b[1])\nlocal p=a('p */
+    "ttl\253\242p<0\243e+p>i\236\340\253,i-e\251I(i-e\244d,s" /* ttl',g)\nif p<0 or e+p>i then a('pexpire',g,i-e)end\nI(i-e)\nlocal d,s */
+    "=E(h\243\317\242d\236a(d,s\233\255\251\326\302\014\n\300\342\303" /* =E(h or '')\nif d then a(d,s,'0')end\nreturn{1,0,e}\nend\nlocal i=a('l */
+    "ran\350\272,\3129\244d=i\0240]\nf\231Q,A \375 ipairs(i)do\nd=d \226(\376\273" /* range',j,0,9)\nlocal d=i[10]\nfor Q,A in ipairs(i)do\nd=d or(a('hget',c */
+    ",A\003\317):f\360\203^\252+ \252+ \252+ S'\202\300\342f\006\266h\225\331\024]\231" /* ,A)or ''):find('^%d+ %d+ %d+ S')\nend\nlocal i=false\nif h and(b[1]or  */
+    "\254v\024])t\215\n" /* not v[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
@@ -371,49 +372,50 @@ static const PORT_FLASH uint8_t shared[] =
     "\220\370F(p\202f\231\342p,p+8 do\245k=\021,i\242\254k" /* local function F(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
     "\236\330f\006 \211if(\376\273\332\003\317):f\360\203^\252+ \252+ \252+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
     "\215 \330k \211\211\300k=d\241\316\245C=G:\337\377\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
-    "J\001\275\351b\002(m\0030\245D\001\275\351b\002(Q\0030\245P=V\230E>e\266\254" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=V and E>e\nif not  */
-    "k\230P\225(C\230Q\241m\243\254C\230D>J\230D<2^53)t\215\245U,\342af\241" /* k and P and(C and Q==m or not C and D>J and D<2^53)then\nlocal U,i=af== */
-    "\316\230C,X(d\242U\243i>=E\236O=d\234y \262 \342E \277H\236x\011\251" /* '0' and C,X(d)\nif U or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
+    "J\001\275\351b\002(m\0030\245D\001\275\351b\002(Q\0030\245P=V\230E>e\245U" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=V and E>e\nlocal U */
+    "=\254k\230P\225(C\230Q\241m\243\254C\230D>J\230D<2^53\242k\243U\236" /* =not k and P and(C and Q==m or not C and D>J and D<2^53)\nif k or U then  */
+    "\340\240,\337h.\323x(o\305)\336728\222\304\251\214U\232\220U,\342af\241\316" /* a('pexpire',c,math.max(o,d)+172800000)end\nif U then\nlocal U,i=af=='0' */
+    "\230C,X(d\242U\243i>=E\236O=d\234y \262 \342E \277H\236x\011\251" /*  and C,X(d)\nif U or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
     "\214\254ab\236\204(\251ai\011,Q,i,C\243af,O\202ac(i\242ab\232R(\202v" /* if not ab then al()end\nai(f,Q,i,C or af,O)\nac(i)\nif ab then\nR()\nv */
-    "={}\n\277h\225(ab\243U)t\215 aj(\251R(\202\340\240,o\336728\222\304" /* ={}\nend\nif h and(ab or U)then aj()end\nR()\na('pexpire',c,o+172800000 */
-    "\202\326\302D,\327\352\214C\232\326-\302\014\352\214W\355k\232" /* )\nreturn{1,D,e}\nelseif C then\nreturn{-1,0,e}\nelseif W and not k then\n */
-    "\330W\n\300C=P\225(\254k\243m\241\317\243Q\241m\242C\232s=Q\n" /* return W\nend\nlocal C=P and(not k or m=='' or Q==m)\nif C then\ns=Q\n */
-    "\204(\202v={f,Q\234\3240 0 \255}\n\277J>b\355k\236n=\316\234m \277k" /* al()\nv={f,Q..' 0 0 0'}\nend\nif J>b and not k then n='0'..m end\nif k */
-    "\230m\241\317\225(H\243\254C)t\215 x\011\251\220D=o\241\007\243Z\243C\266D\236" /*  and m=='' and(H or not C)then x(f)end\nlocal D=o==-2 or Z or C\nif D then  */
-    "aj(\254k\230f\251\220E=k\355D\230\376t\204l\253)\026\241\316\245" /* aj(not k and f)end\nlocal E=k and not D and a('hgetall',g)[2]=='0'\nlocal  */
-    "J=k\230q\2410\355E\225(\254h\243F(0)\241f\006\244E\nif#w\037\243Z" /* J=k and q==0 and not E and(not h or F(0)==false)\nlocal E\nif#w>0 or Z */
-    "\230q\037\232\214aa\236ac(X(d)\251if#w\037\243C\236R(C\355aa" /*  and q>0 then\nif aa then ac(X(d))end\nif#w>0 or C then R(C and not aa */
-    "\230f\251\262\214D\232\214o\264\007\232\340\253\341'\202o=1\nak(" /*  and f)end\nelseif D then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nak( */
-    "true\202\211E=h\230N(\254k\230f,V\230f\242E\241true\355k\232" /* true)\nend\nE=h and N(not k and f,V and f)\nif E==true and not k then\n */
-    "\214o\264\007\236o=\267ttl\253\251v={}\nad\011\305\341\201d\234y\202ac(X(d)\202R(\202" /* if o~=-2 then o=a('pttl',g)end\nv={}\nad(f,d,'1',d..y)\nac(X(d))\nR()\n */
-    "v,w={},{}\naj(\202if#w\037\236R(\251\262\214E\241'giv\200'\232o=\267ttl" /* v,w={},{}\naj()\nif#w>0 then R()end\nelseif E=='given' then\no=a('pttl */
-    "\253\202\262\266C\230n\264\316\236\013\224\354d\201s\251\214o\264\007" /* ',g)\nelse\nif C and n~='0' then a('hset',c,'released',s)end\nif o~=-2 */
-    "\236\206\276\253\251\211\277k\232\214J\236\356\240\233limit'" /*  then a('del',g)end\nend\nend\nif k then\nif J then a('hdel',c,'limit' */
-    "\251\326(C\243m\264\317\230s\241m)\223 1\243\312\014\n\277aa\236\326" /* )end\nreturn{(C or m~='' and s==m)and 1 or 0,0,e}\nend\nif aa then return{ */
-    "\302t\275\351b\002(aa),\327\277L\225(q\037\243\254D)t\215\n\322sco\224\301\274\202\356" /* 1,tonumber(aa),e}end\nif L and(q>0 or not D)then\na('zscore',l,f)\na('hdel */
-    "\240\233w\016'\202\300v=o\266T\037\230q>=T\232\220k=\337h.hu\350\n" /* ',c,'woken')\nend\nlocal v=o\nif T>0 and q>=T then\nlocal k=math.huge\n */
-    "f\231i,S \375 pairs(B)do\266S\037\236k=\337h.m\375(k,i\251\211v=k-e\n\277" /* for i,S in pairs(B)do\nif S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif  */
-    "G\241\316\236\326\312v,\327\300k=ag\230F(ag\244w=ag\225(k\241" /* G=='0' then return{0,v,e}end\nlocal k=ag and F(ag)\nlocal w=ag and(k== */
-    "\212\231k\241f\006\355H\244\342\254H \226(t[4]\231\317)\3578)\264r\357" /* f or k==false and not H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\242i\232\220k=H\225(\303pos\272\274\233MAXLEN\201\022)\226(\021" /* 8)\nif i then\nlocal k=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
-    ",\022)\223 \022)\242k\232\220q=e+(k\336)*z\nif\207\275\351b\002(H)<q\236" /* ,1000)and 1000))\nif k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then  */
-    "\322add\301,q\274\251\262\n\322add\301\233XX\2010\274\244p=\206rp\023h\272\274\202" /* a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
-    "\322add\301,e+\337h.\323x(o,0)+p*z\274\202\211\340\272\3412096\222\222\255\202\340" /* a('zadd',l,e+math.max(o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
-    "\301\3412096\222\222\255\202\211ac(X(2*G)\202\311\273\274,A\024]\362A\026\362" /* ',l,'1209600000')\nend\nac(X(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '.. */
-    "G\234\324S\270ARGV\026\242i\236\3630\251\214w\236v=G/25 \262\214h\230h\264" /* G..' S'..ARGV[2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~= */
-    "f\236v=-1 \211\326\312v,\327\n" /* f then v=-1 end\nreturn{0,v,e}\n */
+    "={}\n\277h\225(ab\243U)t\215 aj(\251R(\202\326\302D,\327\352\214C\232" /* ={}\nend\nif h and(ab or U)then aj()end\nR()\nreturn{1,D,e}\nelseif C then\n */
+    "\326-\302\014\352\214W\355k\232\330W\n\300C=P\225(" /* return{-1,0,e}\nelseif W and not k then\nreturn W\nend\nlocal C=P and( */
+    "\254k\243m\241\317\243Q\241m\242C\232s=Q\n\204(\202v={f,Q\234\3240 0 \255}\n\277" /* not k or m=='' or Q==m)\nif C then\ns=Q\nal()\nv={f,Q..' 0 0 0'}\nend\nif  */
+    "J>b\355k\236n=\316\234m \277k\230m\241\317\225(H\243\254C)t\215 x\011" /* J>b and not k then n='0'..m end\nif k and m=='' and(H or not C)then x(f */
+    "\251\220D=o\241\007\243Z\243C\266D\236aj(\254k\230f\251\220E=k" /* )end\nlocal D=o==-2 or Z or C\nif D then aj(not k and f)end\nlocal E=k */
+    "\355D\230\376t\204l\253)\026\241\316\245J=k\230q\2410\355E\225" /*  and not D and a('hgetall',g)[2]=='0'\nlocal J=k and q==0 and not E and */
+    "(\254h\243F(0)\241f\006\244E\nif#w\037\243Z\230q\037\232\214aa\236" /* (not h or F(0)==false)\nlocal E\nif#w>0 or Z and q>0 then\nif aa then  */
+    "ac(X(d)\251if#w\037\243C\236R(C\355aa\230f\251\262\214D\232" /* ac(X(d))end\nif#w>0 or C then R(C and not aa and f)end\nelseif D then\n */
+    "\214o\264\007\232\340\253\341'\202o=1\nak(true\202\211E=h\230N(\254k" /* if o~=-2 then\na('pexpire',g,'1')\no=1\nak(true)\nend\nE=h and N(not k */
+    "\230f,V\230f\242E\241true\355k\232\214o\264\007\236o=\267ttl\253" /*  and f,V and f)\nif E==true and not k then\nif o~=-2 then o=a('pttl',g */
+    "\251v={}\nad\011\305\341\201d\234y\202ac(X(d)\202R(\202v,w={},{}\naj(\202if#w\037\236" /* )end\nv={}\nad(f,d,'1',d..y)\nac(X(d))\nR()\nv,w={},{}\naj()\nif#w>0 then  */
+    "R(\251\262\214E\241'giv\200'\232o=\267ttl\253\202\262\266C\230n\264\316\236" /* R()end\nelseif E=='given' then\no=a('pttl',g)\nelse\nif C and n~='0' then  */
+    "\013\224\354d\201s\251\214o\264\007\236\206\276\253\251\211\277" /* a('hset',c,'released',s)end\nif o~=-2 then a('del',g)end\nend\nend\nif  */
+    "k\232\214J\236\356\240\233limit'\251\326(C\243m\264\317\230s\241m)" /* k then\nif J then a('hdel',c,'limit')end\nreturn{(C or m~='' and s==m) */
+    "\223 1\243\312\014\n\277aa\236\326\302t\275\351b\002(aa),\327\277L\225" /* and 1 or 0,0,e}\nend\nif aa then return{1,tonumber(aa),e}end\nif L and */
+    "(q\037\243\254D)t\215\n\322sco\224\301\274\202\356\240\233w\016'\202\300v" /* (q>0 or not D)then\na('zscore',l,f)\na('hdel',c,'woken')\nend\nlocal v */
+    "=o\266T\037\230q>=T\232\220k=\337h.hu\350\nf\231i,S \375 pairs(B)do\266" /* =o\nif T>0 and q>=T then\nlocal k=math.huge\nfor i,S in pairs(B)do\nif  */
+    "S\037\236k=\337h.m\375(k,i\251\211v=k-e\n\277G\241\316\236\326\312" /* S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif G=='0' then return{0, */
+    "v,\327\300k=ag\230F(ag\244w=ag\225(k\241\212\231k\241f\006\355" /* v,e}end\nlocal k=ag and F(ag)\nlocal w=ag and(k==f or k==false and not  */
+    "H\244\342\254H \226(t[4]\231\317)\3578)\264r\3578\242i\232\220" /* H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1,8)\nif i then\nlocal  */
+    "k=H\225(\303pos\272\274\233MAXLEN\201\022)\226(\021,\022)\223 \022)\242" /* k=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j,1000)and 1000))\nif  */
+    "k\232\220q=e+(k\336)*z\nif\207\275\351b\002(H)<q\236\322add\301,q\274\251\262" /* k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then a('zadd',l,q,f)end\nelse */
+    "\n\322add\301\233XX\2010\274\244p=\206rp\023h\272\274\202\322add\301,e+\337h.\323x(" /* \na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\na('zadd',l,e+math.max( */
+    "o,0)+p*z\274\202\211\340\272\3412096\222\222\255\202\340\301\3412096\222\222" /* o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire',l,'120960000 */
+    "\255\202\211ac(X(2*G)\202\311\273\274,A\024]\362A\026\362G\234\324S\270ARGV" /* 0')\nend\nac(X(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '..G..' S'..ARGV */
+    "\026\242i\236\3630\251\214w\236v=G/25 \262\214h\230h\264f\236v=-1 " /* [2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~=f then v=-1  */
+    "\211\326\312v,\327\n" /* end\nreturn{0,v,e}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
     "\220p\001\275\351b\002(ARGV[3]\0030\266\254ab\230E>e\225\207\275\351b\002(Q)>\337h." /* local p=tonumber(ARGV[3])or 0\nif not ab and E>e and tonumber(Q)>math. */
-    "\323x(m,p)t\215\245\342X(d\242i>=E\236O=d\234y \262 \342E \277H\236" /* max(m,p)then\nlocal i=X(d)\nif i>=E then O=d..y else i=E end\nif H then  */
-    "x\011\251\204(\202ai\011,Q,i,af,O\202ac(i\202R(\202\340\240,o\336728\222\304\202" /* x(f)end\nal()\nai(f,Q,i,af,O)\nac(i)\nR()\na('pexpire',c,o+172800000)\n */
-    "\326\302t\275\351b\002(Q),\327\n\300\342f:g\265\203\252+$\201G\3212)\244k" /* return{1,tonumber(Q),e}\nend\nlocal i=f:gsub('%d+$',G:sub(2))\nlocal k */
-    "=o\264\007\355Z\225(n\241m\243\376\333hold\002')\241f\202k=k\230\376t" /* =o~=-2 and not Z and(n==m or a('hget',c,'holder')==f)\nk=k and a('hget */
-    "\253,i\242\254k\236\326-\302\014\277W\236\330W \211s=m\266" /* ',g,i)\nif not k then return{-1,0,e}end\nif W then return W end\ns=m\nif  */
-    "p>b\236n=ARGV[3]\211v={i,m\234\3240 0 \255}\nad\011\305\341\201d\234y\202ac(X(d)\202" /* p>b then n=ARGV[3]end\nv={i,m..' 0 0 0'}\nad(f,d,'1',d..y)\nac(X(d))\n */
-    "\356\253\274\202R(i\202w,v={},{}\naj(\202if#w\037\236R(\251\326\302t\275" /* a('hdel',g,f)\nR(i)\nw,v={},{}\naj()\nif#w>0 then R()end\nreturn{1,ton */
-    "\351b\002(aa),\327\n" /* umber(aa),e}\n */
+    "\323x(m,p)t\215\n\340\240,\337h.\323x(o\305)\336728\222\304\244\342X(d\242" /* max(m,p)then\na('pexpire',c,math.max(o,d)+172800000)\nlocal i=X(d)\nif  */
+    "i>=E\236O=d\234y \262 \342E \277H\236x\011\251\204(\202ai\011,Q,i,af,O\202" /* i>=E then O=d..y else i=E end\nif H then x(f)end\nal()\nai(f,Q,i,af,O)\n */
+    "ac(i\202R(\202\326\302t\275\351b\002(Q),\327\n\300\342f:g\265\203\252+$\201G\321" /* ac(i)\nR()\nreturn{1,tonumber(Q),e}\nend\nlocal i=f:gsub('%d+$',G:sub( */
+    "2)\244k=o\264\007\355Z\225(n\241m\243\376\333hold\002')\241f\202k=k" /* 2))\nlocal k=o~=-2 and not Z and(n==m or a('hget',c,'holder')==f)\nk=k */
+    "\230\376t\253,i\242\254k\236\326-\302\014\277W\236\330" /*  and a('hget',g,i)\nif not k then return{-1,0,e}end\nif W then return  */
+    "W \211s=m\266p>b\236n=ARGV[3]\211v={i,m\234\3240 0 \255}\nad\011\305\341\201d\234" /* W end\ns=m\nif p>b then n=ARGV[3]end\nv={i,m..' 0 0 0'}\nad(f,d,'1',d.. */
+    "y\202\356\253\274\202ac(X(d)\202R(i\202w,v={},{}\naj(\202if#w\037\236R(\251" /* y)\na('hdel',g,f)\nac(X(d))\nR(i)\nw,v={},{}\naj()\nif#w>0 then R()end\n */
+    "\326\302t\275\351b\002(aa),\327\n" /* return{1,tonumber(aa),e}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -424,13 +426,13 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4332, "231e95db0b6286101566c56a37dc96f541479945"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4099, "cb8d812e607dc68dc1bc4fc801ccb623840662cc"};
+    {common, break_before, hand_over, break_after}, 4128, "9626dbb4b66699e28b1820cf4b694a00326bdedf"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8564, "d1b21543c90b15edd27e1c932b1817cd40dec4e3"};
+    {common, hand_over, share, shared}, 8605, "987c649493dc100d2724d6de5da4e14373894488"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6826, "48c84ec6c3177b1fd8a1444a5f04a93550faf83b"};
+    {common, hand_over, share, downgrade}, 6838, "19d288bac3b8d3d028c6e1e90af855936d93562a"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

@@ -55,6 +55,7 @@ if latest > 0 and latest < math.huge then -- the others go on
   for ends, holders in pairs(counts) do
     words[#words + 1] = ends .. ' ' .. holders
   end
+  call('pexpire', meta, latest - now + 172800000) -- lack of memory would stop HSET if it came first
   call('hset', lock, named[1], '0 0 0 0', 'shared', table.concat(words, ' '))
   call('hdel', lock, named[1])
   local left = call('pttl', lock)

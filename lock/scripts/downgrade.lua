@@ -20,6 +20,7 @@
 
 local newer = tonumber(ARGV[3]) or 0
 if not alone and till > now and tonumber(of) > math.max(token, newer) then -- as in shared.lua
+  call('pexpire', meta, math.max(ttl, lease) + 172800000) -- as in shared.lua
   local at = end_of(lease)
   if at >= till then words = lease .. renews else at = till end
   if score then forget(id) end
@@ -27,7 +28,6 @@ if not alone and till > now and tonumber(of) > math.max(token, newer) then -- as
   put(id, of, at, count, words)
   name_limit(at)
   write()
-  call('pexpire', meta, ttl + 172800000)
   return {1, tonumber(of), now}
 end
 local from = id:gsub('%d+$', mode:sub(2))
@@ -40,8 +40,8 @@ released = token
 if newer > before then last = ARGV[3] end
 changes = {from, token .. ' 0 0 0'}
 enter(id, lease, '1', lease .. renews)
-name_limit(end_of(lease))
 call('hdel', lock, id) -- as in hand_over.lua: without the right to HDEL the script stops here, while the hold is as it was
+name_limit(end_of(lease)) -- which lack of memory would stop if it came first
 write(from)
 entered, changes = {}, {}
 let_in()

@@ -24,7 +24,10 @@ local keeps = mode:match('^-(.*)') -- how many times
 local earlier = tonumber(token) or 0
 local number = tonumber(of) or 0
 local lives = own and till > now
-if not ending and lives and (keeps and of == token or not keeps and number > earlier and number < 2 ^ 53) then
+local goes_on = not ending and lives and (keeps and of == token or not keeps and number > earlier and number < 2 ^ 53)
+-- Holding on, and ending, need no memory: what is written first would be refused for lack of it.
+if ending or goes_on then call('pexpire', meta, math.max(ttl, lease) + 172800000) end
+if goes_on then
   -- Only the first confirmation may shorten the lease, as in lock.lua.
   local confirms, at = count == '0' and keeps, end_of(lease)
   if confirms or at >= till then words = lease .. renews else at = till end
@@ -38,7 +41,6 @@ if not ending and lives and (keeps and of == token or not keeps and number > ear
   end
   if head and (alone or confirms) then let_in() end
   write()
-  call('pexpire', meta, ttl + 172800000)
   return {1, number, now}
 elseif keeps then
   return {-1, 0, now}

@@ -526,6 +526,137 @@ static void test_oom_release(void)
   close_one();
 }
 
+/* One who shares, at most two at a time; its client can hold the lock alone as well. */
+struct sharer {
+  struct client client;
+  struct fairlock_sharing sharing;
+  struct fairlock_shared shared;
+  struct fairlock alone;
+};
+
+static struct sharer sharers[4];
+
+static struct fairlock *share_of(int i)
+{
+  return &sharers[i].shared.handle;
+}
+
+static void open_sharers(void)
+{
+  for (int i = 0; i < 4; i++) {
+    struct sharer *sharer = &sharers[i];
+    client_prepare(&sharer->client, server.port);
+    sharer->client.config.lease_ms = 6000;
+    sharer->client.config.waiter_ms = 60000; /* whose heartbeats will be refused */
+    client_start(&sharer->client);
+    fairlock_use_sharing(&sharer->client.client, &sharer->sharing);
+    CHECK_EQUAL(fairlock_init_shared(&sharer->shared, &sharer->client.client, "errors", 2),
+                FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_init(&sharer->alone, &sharer->client.client, "errors"), FAIRLOCK_OK);
+  }
+}
+
+static void close_sharers(void)
+{
+  for (int i = 0; i < 4; i++) {
+    CHECK_EQUAL(fairlock_deinit(share_of(i)), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_deinit(&sharers[i].alone), FAIRLOCK_OK);
+    client_close(&sharers[i].client);
+  }
+  CHECK(raw_run(&redis, "CONFIG SET maxmemory 0"));
+  CHECK(nothing_left(&redis, "errors"));
+}
+
+static void service_sharers(void)
+{
+  for (int i = 0; i < 4; i++)
+    service_for(&sharers[i].client, 5);
+}
+
+static uint32_t renewals_of(int i)
+{
+  return fairlock_read_counters(&sharers[i].client.client).renewals;
+}
+
+/* Two hold, and two wait for a place, when the server's memory is full. */
+static void begin_full_sharing(void)
+{
+  begin();
+  open_sharers();
+  for (int i = 0; i < 4; i++) {
+    CHECK_EQUAL(fairlock_start_acquire(share_of(i), FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+                FAIRLOCK_PENDING);
+    if (i < 2) CHECK_EQUAL(await_result(&sharers[i].client, share_of(i)), FAIRLOCK_OK);
+    else AWAIT(queue_length(&redis, "errors") == i - 1, service_for(&sharers[i].client, 5));
+  }
+  CHECK_EQUAL(queue_length(&redis, "errors"), 2);
+  CHECK(raw_run(&redis, "CONFIG SET maxmemory 1"));
+}
+
+/* What a share needs no memory for: renewals, one level more or less, and an end of any kind. */
+static void test_oom_shared(void)
+{
+  begin_full_sharing();
+  CHECK_EQUAL(fairlock_acquire(share_of(0), 0, FAIRLOCK_RENEW), FAIRLOCK_OK); /* once more */
+  CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_hold_count(share_of(0)), 1);
+  AWAIT(renewals_of(0) >= 2, service_sharers());
+  CHECK(renewals_of(0) >= 2);
+  CHECK_EQUAL(fairlock_start_acquire(&sharers[0].alone, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  CHECK_EQUAL(await_result(&sharers[0].client, &sharers[0].alone), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_cancel(share_of(3)), FAIRLOCK_OK); /* leaves its place */
+  CHECK_EQUAL(await_result(&sharers[3].client, share_of(3)), FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(queue_length(&redis, "errors"), 1);
+  CHECK_EQUAL(fairlock_release(share_of(1)), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&sharers[2].client, share_of(2)), FAIRLOCK_OK);
+  AWAIT(renewals_of(2) >= 1, service_sharers()); /* after its confirmation */
+  CHECK(renewals_of(2) >= 1);
+  CHECK_EQUAL(fairlock_release(share_of(2)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(&redis, "EXISTS errors"), 0);
+  CHECK_EQUAL(fairlock_try_acquire(share_of(3), FAIRLOCK_RENEW), FAIRLOCK_OOM);
+  for (int i = 0; i < 4; i++)
+    CHECK_EQUAL(sharers[i].client.losses, 0);
+  close_sharers();
+}
+
+/* Nor does who breaks one of several shares, or the only hold. */
+static void test_oom_break(void)
+{
+  begin_full_sharing();
+  struct fairlock_client *operator = &sharers[3].client.client;
+  uint64_t token = fairlock_token(share_of(1));
+  CHECK_EQUAL(fairlock_force_release(operator, "errors", 6, token), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(share_of(1)), FAIRLOCK_LOST);
+  AWAIT(fairlock_hold_count(share_of(2)) == 1, service_sharers());
+  CHECK_EQUAL(fairlock_hold_count(share_of(2)), 1);
+  CHECK_EQUAL(fairlock_cancel(share_of(3)), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&sharers[3].client, share_of(3)), FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
+  token = fairlock_token(share_of(2));
+  CHECK_EQUAL(fairlock_force_release(operator, "errors", 6, token), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(share_of(2)), FAIRLOCK_LOST);
+  close_sharers();
+}
+
+/* Nor does a downgrade, after which others join. */
+static void test_oom_downgrade(void)
+{
+  begin();
+  open_sharers();
+  CHECK_EQUAL(fairlock_try_acquire(&sharers[0].alone, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(share_of(1), FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+              FAIRLOCK_PENDING);
+  AWAIT(queue_length(&redis, "errors") == 1, service_for(&sharers[1].client, 5));
+  CHECK(raw_run(&redis, "CONFIG SET maxmemory 1"));
+  CHECK_EQUAL(fairlock_downgrade(&sharers[0].alone, &sharers[0].shared, FAIRLOCK_RENEW),
+              FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&sharers[1].client, share_of(1)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(share_of(1)), FAIRLOCK_OK);
+  close_sharers();
+}
+
 /*
  * While a server refuses all writes, nothing is lost: what was begun ends when it takes them again,
  * or by its lease.
@@ -764,6 +895,9 @@ const struct check_test check_tests[] = {
     {"errors: OOM", test_oom},
     {"errors: OOM does not stop renewals", test_oom_renewal},
     {"errors: OOM does not stop a release", test_oom_release},
+    {"errors: OOM does not stop those who share", test_oom_shared},
+    {"errors: OOM does not stop a downgrade", test_oom_downgrade},
+    {"errors: OOM does not stop who breaks a share", test_oom_break},
     {"errors: NOREPLICAS", test_noreplicas},
     {"errors: MISCONF", test_misconf},
     {"errors: WRONGTYPE of the lock", test_wrong_lock},
