@@ -19,403 +19,402 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {')', '\n'}, /* \202: ")\n" */
     {'(', '\''}, /* \203: "('" */
     {'a', 'l'}, /* \204: "al" */
-    {'c', 0204}, /* \205: "cal" */
-    {'a', 0203}, /* \206: "a('" */
-    {' ', 't'}, /* \207: " t" */
+    {'a', 0203}, /* \205: "a('" */
+    {'f', ' '}, /* \206: "f " */
+    {'c', 0204}, /* \207: "cal" */
     {'d', '\n'}, /* \210: "d\n" */
-    {0200, 0210}, /* \211: "end\n" */
-    {'f', ' '}, /* \212: "f " */
+    {'t', 'h'}, /* \211: "th" */
+    {0200, 0210}, /* \212: "end\n" */
     {'l', 'o'}, /* \213: "lo" */
-    {'i', 0212}, /* \214: "if " */
-    {'h', 0200}, /* \215: "hen" */
-    {0213, 0205}, /* \216: "local" */
-    {0207, 0215}, /* \217: " then" */
-    {0216, ' '}, /* \220: "local " */
-    {'n', 'd'}, /* \221: "nd" */
+    {'i', 0206}, /* \214: "if " */
+    {0211, 0200}, /* \215: "then" */
+    {0213, 0207}, /* \216: "local" */
+    {0216, ' '}, /* \217: "local " */
+    {'n', 'd'}, /* \220: "nd" */
+    {' ', 0215}, /* \221: " then" */
     {'0', '0'}, /* \222: "00" */
-    {'a', 0221}, /* \223: "and" */
-    {'r', 'e'}, /* \224: "re" */
-    {' ', 0223}, /* \225: " and" */
+    {'a', 0220}, /* \223: "and" */
+    {' ', 0223}, /* \224: " and" */
+    {'r', 'e'}, /* \225: "re" */
     {'o', 'r'}, /* \226: "or" */
-    {'s', 'e'}, /* \227: "se" */
-    {0225, ' '}, /* \230: " and " */
+    {0224, ' '}, /* \227: " and " */
+    {'s', 'e'}, /* \230: "se" */
     {0226, ' '}, /* \231: "or " */
-    {0217, '\n'}, /* \232: " then\n" */
+    {'.', '.'}, /* \232: ".." */
     {',', '\''}, /* \233: ",'" */
-    {'.', '.'}, /* \234: ".." */
-    {'e', 'l'}, /* \235: "el" */
-    {0217, ' '}, /* \236: " then " */
-    {0206, 'h'}, /* \237: "a('h" */
-    {0201, 'c'}, /* \240: "',c" */
+    {'e', 'l'}, /* \234: "el" */
+    {0205, 'h'}, /* \235: "a('h" */
+    {0201, 'b'}, /* \236: "',b" */
+    {0221, '\n'}, /* \237: " then\n" */
+    {0221, ' '}, /* \240: " then " */
     {'=', '='}, /* \241: "==" */
     {0202, 0214}, /* \242: ")\nif " */
-    {' ', 0231}, /* \243: " or " */
-    {0202, 0220}, /* \244: ")\nlocal " */
-    {'\n', 0220}, /* \245: "\nlocal " */
-    {'n', 'o'}, /* \246: "no" */
-    {0246, 't'}, /* \247: "not" */
+    {'\n', 0217}, /* \243: "\nlocal " */
+    {' ', 0231}, /* \244: " or " */
+    {'n', 'o'}, /* \245: "no" */
+    {0245, 't'}, /* \246: "not" */
+    {0202, 0217}, /* \247: ")\nlocal " */
     {'u', 'b'}, /* \250: "ub" */
-    {')', 0211}, /* \251: ")end\n" */
+    {0246, ' '}, /* \251: "not " */
     {'%', 'd'}, /* \252: "%d" */
     {0201, 'g'}, /* \253: "',g" */
-    {0247, ' '}, /* \254: "not " */
+    {')', 0212}, /* \254: ")end\n" */
     {'0', '\''}, /* \255: "0'" */
-    {0224, 't'}, /* \256: "ret" */
+    {0225, 't'}, /* \256: "ret" */
     {0256, 'u'}, /* \257: "retu" */
     {0257, 'r'}, /* \260: "retur" */
     {0260, 'n'}, /* \261: "return" */
-    {0235, 0227}, /* \262: "else" */
-    {'e', 'x'}, /* \263: "ex" */
-    {'~', '='}, /* \264: "~=" */
-    {'s', 0250}, /* \265: "sub" */
-    {'\n', 0214}, /* \266: "\nif " */
-    {0206, 'p'}, /* \267: "a('p" */
-    {'\'', 0234}, /* \270: "'.." */
-    {',', 'b'}, /* \271: ",b" */
-    {0201, 'j'}, /* \272: "',j" */
-    {'t', 0240}, /* \273: "t',c" */
-    {',', 'f'}, /* \274: ",f" */
-    {'o', 'n'}, /* \275: "on" */
-    {'d', 0235}, /* \276: "del" */
-    {0211, 0214}, /* \277: "end\nif " */
-    {0211, 0220}, /* \300: "end\nlocal " */
-    {0201, 'l'}, /* \301: "',l" */
-    {'1', ','}, /* \302: "1," */
-    {0206, 'l'}, /* \303: "a('l" */
-    {0222, '0'}, /* \304: "000" */
-    {',', 'd'}, /* \305: ",d" */
-    {0263, 'p'}, /* \306: "exp" */
+    {'e', 'x'}, /* \262: "ex" */
+    {'~', '='}, /* \263: "~=" */
+    {0234, 0230}, /* \264: "else" */
+    {'\'', 0232}, /* \265: "'.." */
+    {',', 'c'}, /* \266: ",c" */
+    {'d', 0234}, /* \267: "del" */
+    {'s', 0250}, /* \270: "sub" */
+    {0205, 'p'}, /* \271: "a('p" */
+    {'t', 0236}, /* \272: "t',b" */
+    {'\n', 0214}, /* \273: "\nif " */
+    {0201, 'j'}, /* \274: "',j" */
+    {'0', ','}, /* \275: "0," */
+    {'o', 'n'}, /* \276: "on" */
+    {0212, 0217}, /* \277: "end\nlocal " */
+    {0235, 0230}, /* \300: "a('hse" */
+    {0212, 0214}, /* \301: "end\nif " */
+    {'\'', '\''}, /* \302: "''" */
+    {'1', ','}, /* \303: "1," */
+    {0205, 'l'}, /* \304: "a('l" */
+    {0222, '0'}, /* \305: "000" */
+    {0262, 'p'}, /* \306: "exp" */
     {0306, 'i'}, /* \307: "expi" */
-    {0307, 0224}, /* \310: "expire" */
-    {0237, 0227}, /* \311: "a('hse" */
-    {'0', ','}, /* \312: "0," */
-    {'i', 's'}, /* \313: "is" */
-    {'c', 't'}, /* \314: "ct" */
-    {'+', ')'}, /* \315: "+)" */
-    {'\'', 0255}, /* \316: "'0'" */
-    {'\'', '\''}, /* \317: "''" */
-    {':', 0265}, /* \320: ":sub" */
-    {0320, '('}, /* \321: ":sub(" */
-    {0206, 'z'}, /* \322: "a('z" */
-    {'m', 'a'}, /* \323: "ma" */
-    {'\'', ' '}, /* \324: "' " */
-    {0324, 0270}, /* \325: "' '.." */
-    {0261, '{'}, /* \326: "return{" */
-    {'e', '}'}, /* \327: "e}" */
-    {0261, ' '}, /* \330: "return " */
-    {'(', 'b'}, /* \331: "(b" */
-    {',', 'k'}, /* \332: ",k" */
-    {0273, 0233}, /* \333: "t',c,'" */
-    {'l', 'e'}, /* \334: "le" */
-    {'y', '='}, /* \335: "y=" */
-    {'+', '1'}, /* \336: "+1" */
-    {0323, 't'}, /* \337: "mat" */
-    {0267, 0310}, /* \340: "a('pexpire" */
+    {0307, 0225}, /* \310: "expire" */
+    {0201, 'l'}, /* \311: "',l" */
+    {',', 'e'}, /* \312: ",e" */
+    {' ', 0265}, /* \313: " '.." */
+    {'i', 's'}, /* \314: "is" */
+    {'c', 't'}, /* \315: "ct" */
+    {'+', ')'}, /* \316: "+)" */
+    {',', 'd'}, /* \317: ",d" */
+    {0235, 0267}, /* \320: "a('hdel" */
+    {'\'', 0255}, /* \321: "'0'" */
+    {':', 0270}, /* \322: ":sub" */
+    {0322, '('}, /* \323: ":sub(" */
+    {'z', '='}, /* \324: "z=" */
+    {'m', 'a'}, /* \325: "ma" */
+    {0300, 0272}, /* \326: "a('hset',b" */
+    {'\'', 0313}, /* \327: "' '.." */
+    {0261, '{'}, /* \330: "return{" */
+    {'f', '}'}, /* \331: "f}" */
+    {0261, ' '}, /* \332: "return " */
+    {'(', 'c'}, /* \333: "(c" */
+    {',', 'n'}, /* \334: ",n" */
+    {'l', 'e'}, /* \335: "le" */
+    {0205, 'z'}, /* \336: "a('z" */
+    {'+', '1'}, /* \337: "+1" */
+    {0271, 0310}, /* \340: "a('pexpire" */
     {0233, '1'}, /* \341: ",'1" */
     {'i', '='}, /* \342: "i=" */
     {'u', 'n'}, /* \343: "un" */
-    {0224, 'd'}, /* \344: "red" */
-    {0344, 0313}, /* \345: "redis" */
-    {0315, ' '}, /* \346: "+) " */
+    {0225, 'd'}, /* \344: "red" */
+    {0344, 0314}, /* \345: "redis" */
+    {0316, ' '}, /* \346: "+) " */
     {0346, '('}, /* \347: "+) (" */
     {'g', 'e'}, /* \350: "ge" */
     {'u', 'm'}, /* \351: "um" */
-    {'\n', 0262}, /* \352: "\nelse" */
-    {0334, 'a'}, /* \353: "lea" */
-    {0353, 0227}, /* \354: "lease" */
-    {0230, 0254}, /* \355: " and not " */
-    {0237, 0276}, /* \356: "a('hdel" */
-    {0321, 0302}, /* \357: ":sub(1," */
-    {'i', 0221}, /* \360: "ind" */
-    {'+', '0'}, /* \361: "+0" */
-    {0234, 0325}, /* \362: "..' '.." */
-    {'u', '('}, /* \363: "u(" */
-    {'f', 0343}, /* \364: "fun" */
-    {0364, 0314}, /* \365: "funct" */
-    {0365, 'i'}, /* \366: "functi" */
-    {0366, 0275}, /* \367: "function" */
-    {0367, ' '}, /* \370: "function " */
-    {0345, '.'}, /* \371: "redis." */
-    {0205, 'l'}, /* \372: "call" */
-    {'?', 0252}, /* \373: "?%d" */
-    {'\n', 0211}, /* \374: "\nend\n" */
-    {'i', 'n'}, /* \375: "in" */
-    {0237, 0350}, /* \376: "a('hge" */
-    {'c', 'h'}, /* \377: "ch" */
+    {'\n', 0264}, /* \352: "\nelse" */
+    {0335, 'a'}, /* \353: "lea" */
+    {0353, 0230}, /* \354: "lease" */
+    {0227, 0251}, /* \355: " and not " */
+    {0320, 0236}, /* \356: "a('hdel',b" */
+    {0323, 0303}, /* \357: ":sub(1," */
+    {')', 0231}, /* \360: ")or " */
+    {'i', 0220}, /* \361: "ind" */
+    {'s', '['}, /* \362: "s[" */
+    {'v', '('}, /* \363: "v(" */
+    {'\n', 0212}, /* \364: "\nend\n" */
+    {0232, 0327}, /* \365: "..' '.." */
+    {'f', 0343}, /* \366: "fun" */
+    {0366, 0315}, /* \367: "funct" */
+    {0367, 'i'}, /* \370: "functi" */
+    {0370, 0276}, /* \371: "function" */
+    {0371, ' '}, /* \372: "function " */
+    {0345, '.'}, /* \373: "redis." */
+    {0207, 'l'}, /* \374: "call" */
+    {'?', 0252}, /* \375: "?%d" */
+    {'i', 'n'}, /* \376: "in" */
+    {0235, 0350}, /* \377: "a('hge" */
     {0, 0},
-    {'=', 't'}, /* \001: "=t" */
-    {'e', 'r'}, /* \002: "er" */
-    {')', 0231}, /* \003: ")or " */
-    {'=', 'p'}, /* \004: "=p" */
-    {'o', 0232}, /* \005: "o then\n" */
-    {0204, 0227}, /* \006: "alse" */
-    {'-', '2'}, /* \007: "-2" */
-    {'e', 0232}, /* \010: "e then\n" */
-    {'(', 'f'}, /* \011: "(f" */
+    {0325, 't'}, /* \001: "mat" */
+    {'c', 'h'}, /* \002: "ch" */
+    {'e', 'r'}, /* \003: "er" */
+    {'+', '0'}, /* \004: "+0" */
+    {'=', 'p'}, /* \005: "=p" */
+    {'o', 0237}, /* \006: "o then\n" */
+    {'\'', ')'}, /* \007: "')" */
+    {'f', 0204}, /* \010: "fal" */
+    {010, 0230}, /* \011: "false" */
     {0, 0},
-    {0311, 0333}, /* \013: "a('hset',c,'" */
-    {0312, 0327}, /* \014: "0,e}" */
-    {'o', 'k'}, /* \015: "ok" */
-    {015, 0200}, /* \016: "oken" */
-    {0303, 0360}, /* \017: "a('lind" */
-    {017, 0263}, /* \020: "a('lindex" */
-    {020, 0272}, /* \021: "a('lindex',j" */
-    {'1', 0304}, /* \022: "1000" */
-    {'u', 's'}, /* \023: "us" */
-    {'[', '1'}, /* \024: "[1" */
-    {'[', '2'}, /* \025: "[2" */
-    {025, ']'}, /* \026: "[2]" */
-    {0371, 'p'}, /* \027: "redis.p" */
-    {027, 0372}, /* \030: "redis.pcall" */
-    {030, 0203}, /* \031: "redis.pcall('" */
-    {0201, '\''}, /* \032: "','" */
-    {0357, '-'}, /* \033: ":sub(1,-" */
-    {0347, 0252}, /* \034: "+) (%d" */
-    {'x', 0331}, /* \035: "x(b" */
-    {035, 0202}, /* \036: "x(b)\n" */
-    {'>', '0'}, /* \037: ">0" */
+    {'k', 0241}, /* \013: "k==" */
+    {'-', '2'}, /* \014: "-2" */
+    {'(', 'e'}, /* \015: "(e" */
+    {0326, 0233}, /* \016: "a('hset',b,'" */
+    {0275, 0331}, /* \017: "0,f}" */
+    {'o', 'k'}, /* \020: "ok" */
+    {020, 0200}, /* \021: "oken" */
+    {'c', '='}, /* \022: "c=" */
+    {0224, '('}, /* \023: " and(" */
+    {0304, 0361}, /* \024: "a('lind" */
+    {024, 0262}, /* \025: "a('lindex" */
+    {025, 0274}, /* \026: "a('lindex',j" */
+    {'1', 0305}, /* \027: "1000" */
+    {']', 0231}, /* \030: "]or " */
+    {'u', 's'}, /* \031: "us" */
+    {'-', '1'}, /* \032: "-1" */
+    {0373, 'p'}, /* \033: "redis.p" */
+    {033, 0374}, /* \034: "redis.pcall" */
+    {034, 0203}, /* \035: "redis.pcall('" */
+    {0201, '\''}, /* \036: "','" */
+    {0347, 0252}, /* \037: "+) (%d" */
 };
 
 static const PORT_FLASH uint8_t common[] =
-    "\220g,j,l,c=\343pack(KEYS\244f\271,G\305,y,m=ARGV\024]:\337\377\203^(%S\034" /* local g,j,l,c=unpack(KEYS)\nlocal f,b,G,d,y,m=ARGV[1]:match('^(%S+) (%d */
-    "\347%-\373\034\315(%+?) ?(\252*)$'\244z=3\222\304\245a=\371\372\245" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal z=300000\nlocal a=redis.call\nlocal  */
-    "A=\206time'\244r=A\024]\234\203\222\222\255\234A\026)\321-6\244e\001\275\351b\002(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal e=tonumber(r */
-    "\0334)\242e>b\361\236\326\007,\014\300h=\021\233\255" /* :sub(1,-4))\nif e>b+0 then return{-2,0,e}end\nlocal h=a('lindex',j,'0' */
-    "\244H=h\230\322sco\224\301\274\244K=d\264\316\230\212\231h\243f\n\216" /* )\nlocal H=h and a('zscore',l,f)\nlocal K=d~='0' and f or h or f\nlocal */
-    "\207=\237m\350\333t\016\032\224\354d\032w\016\201K\244n,s,L\001\024]\231'0\201t" /*  t=a('hmget',c,'token','released','woken',K)\nlocal n,s,L=t[1]or '0',t */
-    "\026\231'0\201t[3]\245b\001\275\351b\002(n\0030\245\370\363d\244i\332" /* [2]or '0',t[3]\nlocal b=tonumber(n)or 0\nlocal function u(d)\nlocal i,k */
-    "=\267ttl\240)\305\336728\222\304\266i<d+864\222\304\230\031p\310\240\332" /* =a('pttl',c),d+172800000\nif i<d+86400000 and redis.pcall('pexpire',c,k */
-    ")\2641\232\214i<0\236\206\276\240\251\340\240\332\202\211\300" /* )~=1 then\nif i<0 then a('del',c)end\na('pexpire',c,k)\nend\nend\nlocal  */
-    "\370I(d\242h\236\031zadd\301\233XX\201e+d+z\336\222,h\251\300" /* function I(d)\nif h then redis.pcall('zadd',l,'XX',e+d+z+100,h)end\nend\nlocal  */
-    "\370J(o\305\332\244\342r\266b>=r\361\230b<2^53\236\342\203%.0f'):f\226" /* function J(o,d,k)\nlocal i=r\nif b>=r+0 and b<2^53 then i=('%.0f'):for */
-    "\337\331\336\251\220p=n\03310)\264r\03310\242p\230\237l\200\240)>" /* mat(b+1)end\nlocal p=n:sub(1,-10)~=r:sub(1,-10)\nif p and a('hlen',c)> */
-    "6\232f\231B,q \375 ipairs(\376t\204l\240))do\266B%2\2411\230q:f\360(h\230" /* 6 then\nfor B,q in ipairs(a('hgetall',c))do\nif B%2==1 and q:find(h and  */
-    "'^s\023pe\314:'\243':')t\215 \356\240,q\251\211\300q=i\234(k\241'1'" /* '^suspect:' or ':')then a('hdel',c,q)end\nend\nend\nlocal q=i..(k=='1' */
-    "\230\325d\234y\243\317\202\013t\016\201i\233hold\002\201o\233\224\354d\201s\233\354" /*  and ' '..d..y or '')\na('hset',c,'token',i,'holder',o,'released',s,'lease */
-    "\201q\242p \226#d>7\236\363d\251\311t\253,o\332\242\031p\310" /* ',q)\nif p or#d>7 then u(d)end\na('hset',g,o,k)\nif redis.pcall('pexpire */
-    "\253\305)\2641\232\206\276\253\202\340\253\305\202\211\330i\374" /* ',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
+    "\217g,j,l,b=\343pack(KEYS\247e\266,u\317,z,k=ARGV[1]:\001\002\203^(%S\037" /* local g,j,l,b=unpack(KEYS)\nlocal e,c,u,d,z,k=ARGV[1]:match('^(%S+) (%d */
+    "\347%-\375\037\316(%+?) ?(\252*)$'\247G=3\222\305\243a=\373\374\243" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal G=300000\nlocal a=redis.call\nlocal  */
+    "A=\205time'\247r=A[1]\232\203\222\222\255\232A[2])\323-6\247f=t\276\351b\003(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal f=tonumber(r */
+    "\357-4)\242f>c\004\023\013\302\244u\232d\263'\222\007\215 \330\014,\017\277" /* :sub(1,-4))\nif f>c+0 and(k=='' or u..d~='00')then return{-2,0,f}end\nlocal  */
+    "h=\026\233\255\247K=h\227\336sco\225\311\312\247J=d\263\321\227" /* h=a('lindex',j,'0')\nlocal K=h and a('zscore',l,e)\nlocal J=d~='0' and  */
+    "e\244h\244e\243s=\235m\350\272\233t\021\036\225\354d\036w\021\201J\247" /* e or h or e\nlocal s=a('hmget',b,'token','released','woken',J)\nlocal  */
+    "m,t,L=\3621\030'0\201\3622\030'0\201\3623]\243\022t\276\351b\003(m\3600\243\372" /* m,t,L=s[1]or '0',s[2]or '0',s[3]\nlocal c=tonumber(m)or 0\nlocal function  */
+    "\363d\247i\334=\271ttl\236)\317\337728\222\305\273i<d+864\222\305\227\035" /* v(d)\nlocal i,n=a('pttl',b),d+172800000\nif i<d+86400000 and redis.pcall(' */
+    "p\310\236\334)\2631\237\214i<0\240\205\267\236\254\340\236\334\202\212" /* pexpire',b,n)~=1 then\nif i<0 then a('del',b)end\na('pexpire',b,n)\nend\n */
+    "\277\372H(d\242h\240\035zadd\311\233XX\201f+d+G\337\222" /* end\nlocal function H(d)\nif h then redis.pcall('zadd',l,'XX',f+d+G+100 */
+    ",h\254\277\372I(o\317\334\247\342r\273c>=r\004\227c<2^53\240" /* ,h)end\nend\nlocal function I(o,d,n)\nlocal i=r\nif c>=r+0 and c<2^53 then  */
+    "\342\203%.0f\007:f\226\001\333\337\254\217p=m\357\0320)\263r\357\0320\242p\227" /* i=('%.0f'):format(c+1)end\nlocal p=m:sub(1,-10)~=r:sub(1,-10)\nif p and  */
+    "\235l\200\236)>6\237f\231B,q \376 ipairs(\377t\204l\236))do\273B%2\2411\227" /* a('hlen',b)>6 then\nfor B,q in ipairs(a('hgetall',b))do\nif B%2==1 and  */
+    "q:f\361(h\227'^s\031pe\315:'\244':\007\215 \356,q\254\212\277" /* q:find(h and '^suspect:' or ':')then a('hdel',b,q)end\nend\nend\nlocal  */
+    "q=i\232(n\241'1'\227\327d\232z\244\302\202\016t\021\201i\233hold\003\201o\233\225" /* q=i..(n=='1' and ' '..d..z or '')\na('hset',b,'token',i,'holder',o,'re */
+    "\354d\201t\233\354\201q\242p \226#d>7\240\363d\254\300t\253,o\334\242\035" /* leased',t,'lease',q)\nif p or#d>7 then v(d)end\na('hset',g,o,n)\nif redis.pcall(' */
+    "p\310\253\317)\2631\237\205\267\253\202\340\253\317\202\212\332i\364" /* pexpire',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
     ;
 
 static const PORT_FLASH uint8_t hand_over[] =
-    "\220M='5\222\255\245\370\036\356\240\271\233s\023pe\314:\270b\242\254" /* local M='5000'\nlocal function x(b)\na('hdel',c,b,'suspect:'..b)\nif not  */
-    "h\236\330\277b\241h\236h=\021\341'\251\303\224m\272\341\201" /* h then return end\nif b==h then h=a('lindex',j,'1')end\na('lrem',j,'1', */
-    "b\202\322\224m\301\271\202\300\370N(o,F\244k,D=0\274\006\nwhi\334" /* b)\na('zrem',l,b)\nend\nlocal function N(o,F)\nlocal k,D=0,false\nwhile */
-    "\207rue do\245b=h\266k\037\236b=\021\332\251\214\254b\243b\241" /*  true do\nlocal b=h\nif k>0 then b=a('lindex',j,k)end\nif not b or b== */
-    "o\236\330\254D \300E='\345s\275_\213ck__\377ann\235\270j\32120)\234" /* o then return not D end\nlocal E='redisson_lock__channel'..j:sub(20).. */
-    "':\270b\245o=\267\250\265\032n\351\265\201E)\026\037\230'p\250l\313h'\266\254\005" /* ':'..b\nlocal o=a('pubsub','numsub',E)[2]>0 and 'publish'\nif not o then\n */
-    "\220\335\031p\250\265\032shardn\351\265\201E)\026\no=y\230y\037\230'sp\250" /* local y=redis.pcall('pubsub','shardnumsub',E)[2]\no=y and y>0 and 'spub */
-    "l\313h'\n\300O=b\241K\225\207[4]\231\376\273\271\244K,P,\335(O\243\317" /* lish'\nend\nlocal O=b==K and t[4]or a('hget',c,b)\nlocal K,P,y=(O or '' */
-    "):\337\377\203^(\252\034\347\024-9]\252\252\252\252\373\373\373\373?)%f[ %z]'\242y\232" /* ):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nif y then\n */
-    "\214K*\022+P/\022+y<=\010\036\262\214D\232\330f\006\352\214" /* if K*1000+P/1000+y<=e then\nx(b)\nelseif D then\nreturn false\nelseif  */
-    "\005\356\253\271\244K=J\331,y\233\255\242F\230F\264b\236\356\253" /* o then\na('hdel',g,b)\nlocal K=J(b,y,'0')\nif F and F~=b then a('hdel',g */
-    ",F\251\036I(y\202a(o,E,K\362r\0334)\362y\202\330'giv\200'" /* ,F)end\nx(b)\nI(y)\na(o,E,K..' '..r:sub(1,-4)..' '..y)\nreturn 'given' */
-    "\352\nk=k\336\374\262\245F=\322sco\224\301\271\003\316\245K,O='s\023" /* \nelse\nk=k+1\nend\nelse\nlocal F=a('zscore',l,b)or '0'\nlocal K,O='sus */
-    "pe\314:\270b\271\362F\245\335k\2410\230L\241O\225\207\275\351b\002(\376\333s\375" /* pect:'..b,b..' '..F\nlocal y=k==0 and L==O and tonumber(a('hget',c,'sin */
-    "ce')\0030\266o\230D\236\330f\006 \277y+3*M<e\243y>\010\335" /* ce'))or 0\nif o and D then return false end\nif y+3*M<e or y>e then\ny= */
-    "e\266\005\013w\016\201O\233s\375ce\201e\202\3630\202\262\245O,B=(" /* e\nif o then\na('hset',c,'woken',O,'since',e)\nu(0)\nelse\nlocal O,B=( */
-    "\376\273,K\003\317):\337\377\203(%S\034\315'\242O\264F\243B\361>\010\311" /* a('hget',c,K)or ''):match('(%S+) (%d+)')\nif O~=F or B+0>e then\na('hse */
-    "\273,K,F\362e\202\3630\202\262\n\335B\374\211\277y+M<=e\243\254o\230" /* t',c,K,F..' '..e)\nu(0)\nelse\ny=B\nend\nend\nend\nif y+M<=e or not o and  */
-    "F\361<=\010\036\262\214\005f\231\335\312k-1 do\n\322\375crby\301,z,\021" /* F+0<=e then\nx(b)\nelseif o then\nfor y=0,k-1 do\na('zincrby',l,z,a('lindex',j */
-    ",y)\202\277k\037\232\303\224m\272,1\271\202\303p\023h\272\271\202h=b\374\356" /* ,y))\nend\nif k>0 then\na('lrem',j,1,b)\na('lpush',j,b)\nh=b\nend\na('hdel */
-    "\240,K\202a(o,E\233\255\202\330f\006\352\nD\001rue\nk=k\336\374\211\211" /* ',c,K)\na(o,E,'0')\nreturn false\nelse\nD=true\nk=k+1\nend\nend\nend\n */
-    "\211" /* end\n */
+    "\217M='5\222\255\243\372y\333\202\356\233s\031pe\315:\265c\242\251" /* local M='5000'\nlocal function y(c)\na('hdel',b,'suspect:'..c)\nif not  */
+    "h\240\332\356\266\254\214c\241h\240h=\026\341'\254\304" /* h then return a('hdel',b,c)end\nif c==h then h=a('lindex',j,'1')end\na('l */
+    "\225m\274\341\201c\202\356\266\202\336\225m\311\266\202\277\372N(o,F" /* rem',j,'1',c)\na('hdel',b,c)\na('zrem',l,c)\nend\nlocal function N(o,F */
+    "\247n,D=\275\011\nwhi\335 true do\243\022h\273n>0\240\022\026" /* )\nlocal n,D=0,false\nwhile true do\nlocal c=h\nif n>0 then c=a('lindex',j */
+    "\334\254\214\251c\244c\241o\240\332\251D \277E='\345s\276_\213ck" /* ,n)end\nif not c or c==o then return not D end\nlocal E='redisson_lock */
+    "__\002ann\234\265j\32320)\232':\265c\243o=\271\250\270\036n\351\270\201E)[2]>0\227" /* __channel'..j:sub(20)..':'..c\nlocal o=a('pubsub','numsub',E)[2]>0 and  */
+    "'p\250l\314h'\273\251\006\217\324\035p\250\270\036shardn\351\270\201E" /* 'publish'\nif not o then\nlocal z=redis.pcall('pubsub','shardnumsub',E */
+    ")[2]\no=z\227z>0\227'sp\250l\314h'\n\277O=c\241J\227\3624\030\377\272" /* )[2]\no=z and z>0 and 'spublish'\nend\nlocal O=c==J and s[4]or a('hget',b */
+    "\266\247J,P,\324(O\244\302):\001\002\203^(\252\037\347[1-9]\252\252\252\252\375\375\375" /* ,c)\nlocal J,P,z=(O or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d */
+    "\375?)%f[ %z]'\242z\237\214J*\027+P/\027+z<=\206\215\ny\333\202\264\214D\237" /* ?%d?)%f[ %z]')\nif z then\nif J*1000+P/1000+z<=f then\ny(c)\nelseif D then\n */
+    "\332\011\352\214\006\320\253\266\247J=I\333,z\233\255\242F\227" /* return false\nelseif o then\na('hdel',g,c)\nlocal J=I(c,z,'0')\nif F and  */
+    "F\263c\240\320\253,F\254y\333\202H(z\202a(o,E,J\365r\357-4)\365" /* F~=c then a('hdel',g,F)end\ny(c)\nH(z)\na(o,E,J..' '..r:sub(1,-4)..' '.. */
+    "z\202\332'giv\200'\352\nn=n\337\364\264\243F=\336sco\225\311\266\360" /* z)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal F=a('zscore',l,c)or  */
+    "\321\243J,O='s\031pe\315:\265c\266\365F\243\324n\2410\227L\241O\227t\276\351" /* '0'\nlocal J,O='suspect:'..c,c..' '..F\nlocal z=n==0 and L==O and tonum */
+    "b\003(\377\272\233s\376ce\007\3600\273o\227D\240\332\011 \301z+3" /* ber(a('hget',b,'since'))or 0\nif o and D then return false end\nif z+3 */
+    "*M<\206\231z>\206\215\n\324f\273\006\016w\021\201O\233s\376ce\201f\202\3630" /* *M<f or z>f then\nz=f\nif o then\na('hset',b,'woken',O,'since',f)\nv(0 */
+    "\202\264\243O,B=(\377\272,J\360\302):\001\002\203(%S\037\316'\242O\263F\244" /* )\nelse\nlocal O,B=(a('hget',b,J)or ''):match('(%S+) (%d+)')\nif O~=F or  */
+    "B\004>\206\215\n\326,J,F\365f\202\3630\202\264\n\324B\364\212\301" /* B+0>f then\na('hset',b,J,F..' '..f)\nv(0)\nelse\nz=B\nend\nend\nend\nif  */
+    "z+M<=\206\231\251o\227F\004<=\206\215\ny\333\202\264\214\006f\231\324\275n\032 do\n" /* z+M<=f or not o and F+0<=f then\ny(c)\nelseif o then\nfor z=0,n-1 do\n */
+    "\336\376crby\311,G,\026,z)\202\301n>0\237\304\225m\274,1\266\202\304" /* a('zincrby',l,G,a('lindex',j,z))\nend\nif n>0 then\na('lrem',j,1,c)\na('l */
+    "p\031h\274\266\202h=c\364\356,J\202a(o,E\233\255\202\332\011\352\nD" /* push',j,c)\nh=c\nend\na('hdel',b,J)\na(o,E,'0')\nreturn false\nelse\nD */
+    "=true\nn=n\337\364\212\212\212" /* =true\nn=n+1\nend\nend\nend\nend\n */
     ;
 
 static const PORT_FLASH uint8_t lock_before[] =
-    "\220v=d\241\316\245\342\254v\230\337h.m\375(\267ttl\253),1e15\244p=" /* local v=d=='0'\nlocal i=not v and math.min(a('pttl',g),1e15)\nlocal p= */
-    "i\264\007\230\376t\253\274\244q\245C=v\266v\232q\004\225(m\241\317\243" /* i~=-2 and a('hget',g,f)\nlocal q\nlocal C=v\nif v then\nq=p and(m=='' or  */
-    "m\241n\242q\236s=n \211\262\245o=G:\337\377\203^-(.*)'\244w\001\275" /* m==n)\nif q then s=n end\nelse\nlocal o=G:match('^-(.*)')\nlocal w=ton */
-    "\351b\002(m\0030\245x\004\355o\230\247\331>w\230b<2^53\244D\004\355" /* umber(m)or 0\nlocal x=p and not o and not(b>w and b<2^53)\nlocal D=p and not  */
-    "x\225(m\241n\243\254o\242x\232s=n\n\013\224\354d\201s\202\3630\202" /* x and(m==n or not o)\nif x then\ns=n\na('hset',c,'released',s)\nu(0)\n */
-    "\342\007\352\214D\232\220D\004\241\316\230o\266D\243i<=d\361\232\340" /* i=-2\nelseif D then\nlocal D=p=='0' and o\nif D or i<=d+0 then\na('pexpire */
-    "\253\305\202\342\210\300k=o\243'1'\245x\004\264k\225(D\243p\264\316\242" /* ',g,d)\ni=d\nend\nlocal k=o or '1'\nlocal x=p~=k and(D or p~='0')\nif  */
-    "x\232\013\354\201n\234(i\241d\230\325d\234y\243\317)\202\277\254" /* x then\na('hset',c,'lease',n..(i==d and ' '..d..y or ''))\nend\nif not  */
-    "x \226#d>7\236\340\240,i\336728\222\304\251I(i\242x\236\311t\253" /* x or#d>7 then a('pexpire',c,i+172800000)end\nI(i)\nif x then a('hset',g */
-    "\274\332\251\3261\271,\327\352\214\005\326-\302\014\n\277w>b\236" /* ,f,k)end\nreturn{1,b,e}\nelseif o then\nreturn{-1,0,e}\nend\nif w>b then  */
-    "n\271=\316\234m,w \211C=i\241\007\266C\355h\236\326\302J\011\305\341')+\014" /* n,b='0'..m,w end\nC=i==-2\nif C and not h then return{1,J(f,d,'1')+0,e} */
-    "\211\300w=f\006\266h\230C\232" /* end\nend\nlocal w=false\nif h and C then\n */
+    "\217w=d\241\321\243\342\251w\227\325\211.m\376(\271ttl\253),1e15\247p=" /* local w=d=='0'\nlocal i=not w and math.min(a('pttl',g),1e15)\nlocal p= */
+    "i\263\014\227\377t\253\312\247q\243C=w\273w\237q\005\023\013\302\244" /* i~=-2 and a('hget',g,e)\nlocal q\nlocal C=w\nif w then\nq=p and(k=='' or  */
+    "\013m\242q\240t=m \212\264\243o=u:\001\002\203^-(.*)'\247x=t\276" /* k==m)\nif q then t=m end\nelse\nlocal o=u:match('^-(.*)')\nlocal x=ton */
+    "\351b\003(k\3600\243y\005\355o\227\246\333>x\227c<2^53\247D\005\355" /* umber(k)or 0\nlocal y=p and not o and not(c>x and c<2^53)\nlocal D=p and not  */
+    "y\023\013m\244\251o\242y\237t=m\n\016\225\354d\201t\202\3630\202" /* y and(k==m or not o)\nif y then\nt=m\na('hset',b,'released',t)\nv(0)\n */
+    "\342\014\352\214D\237\217D\005\241\321\227o\273D\244i<=d\004\237\340" /* i=-2\nelseif D then\nlocal D=p=='0' and o\nif D or i<=d+0 then\na('pexpire */
+    "\253\317\202\342\210\277n=o\244'1'\243y\005\263n\023D\244p\263\321\242" /* ',g,d)\ni=d\nend\nlocal n=o or '1'\nlocal y=p~=n and(D or p~='0')\nif  */
+    "y\237\016\354\201m\232(i\241d\227\327d\232z\244\302)\202\301\251" /* y then\na('hset',b,'lease',m..(i==d and ' '..d..z or ''))\nend\nif not  */
+    "y \226#d>7\240\340\236,i\337728\222\305\254H(i\242y\240\300t\253" /* y or#d>7 then a('pexpire',b,i+172800000)end\nH(i)\nif y then a('hset',g */
+    "\312\334\254\3301\266,\331\352\214\006\330-\303\017\n\301x>c\240" /* ,e,n)end\nreturn{1,c,f}\nelseif o then\nreturn{-1,0,f}\nend\nif x>c then  */
+    "m\266=\321\232k,x \212C=i\241\014\273C\355h\240\330\303I\015\317\341\007+\017" /* m,c='0'..k,x end\nC=i==-2\nif C and not h then return{1,I(e,d,'1')+0,f} */
+    "\212\277x=\011\273h\227C\237" /* end\nend\nlocal x=false\nif h and C then\n */
     ;
 
 static const PORT_FLASH uint8_t lock_after[] =
-    "\214v\232\214q\236\340\253\341'\251\214m\241\317\355q\236x\011" /* if v then\nif q then a('pexpire',g,'1')end\nif m=='' and not q then x(f */
-    "\251\220b=q\243\267ttl\253)\241\007\nw=b\230N(nil,q\230f)\241'giv\200'\352" /* )end\nlocal b=q or a('pttl',g)==-2\nw=b and N(nil,q and f)=='given'\nelse */
-    "\nw=N\011,p\230f\242w\241tru\010m=J\011\305\341'\202x\011\202I(d\202\326\302" /* \nw=N(f,p and f)\nif w==true then\nm=J(f,d,'1')\nx(f)\nI(d)\nreturn{1, */
-    "m+\014\n\277w\236\342\267ttl\253)\262\214p\236\206\276\253\251\211" /* m+0,e}\nend\nif w then i=a('pttl',g)elseif p then a('del',g)end\nend\n */
-    "\277v\232\214q\355w\232\206\276\253\242n\264\316\236\013" /* end\nif v then\nif q and not w then\na('del',g)\nif n~='0' then a('hset',c,' */
-    "\224\354d\201s\251\211\326(q\243m\264\317\230s\241m)\223 1\243\312\014\n\277" /* released',s)end\nend\nreturn{(q or m~='' and s==m)and 1 or 0,0,e}\nend\nif  */
-    "L\355C\232\322sco\224\301\274\202\356\240\233w\016'\202\277G\241\316" /* L and not C then\na('zscore',l,f)\na('hdel',c,'woken')\nend\nif G=='0' */
-    "\236\326\312i,\327\300b=\254H \226(t[4]\231\317)\3578)\264r\357" /*  then return{0,i,e}end\nlocal b=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\242b\232\220\335H\225(\303pos\272\274\233MAXLEN\201\022)\226(\021" /* 8)\nif b then\nlocal y=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
-    ",\022)\223 \022)\242y\232\220d=e+(y\336)*z\266H\361<d\236\322add\301" /* ,1000)and 1000))\nif y then\nlocal d=e+(y+1)*z\nif H+0<d then a('zadd',l */
-    "\305\274\251\262\n\322add\301\233XX\2010\274\244k=\206rp\023h\272\274\202\322add\301" /* ,d,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal k=a('rpush',j,f)\na('zadd',l */
-    ",e+\337h.\323x(i,0)+k*z\274\202\211\340\272\3412096\222\222\255\202\340\301" /* ,e+math.max(i,0)+k*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire',l */
-    "\3412096\222\222\255\202\211\311\273\274,A\024]\362A\026\362G\242b\236" /* ,'1209600000')\nend\na('hset',c,f,A[1]..' '..A[2]..' '..G)\nif b then  */
-    "\3630\251\214h\230h\264f\236\342-1 \211\326\312i,\327\n" /* u(0)end\nif h and h~=f then i=-1 end\nreturn{0,i,e}\n */
+    "\214w\237\214q\240\340\253\341'\254\214\013\302\355q\240y\015" /* if w then\nif q then a('pexpire',g,'1')end\nif k=='' and not q then y(e */
+    "\254\217\022q\244\271ttl\253)\241\014\nx=c\227N(nil,q\227e)\241'giv\200'\352" /* )end\nlocal c=q or a('pttl',g)==-2\nx=c and N(nil,q and e)=='given'\nelse */
+    "\nx=N\015,p\227e\242x\241true\237k=I\015\317\341'\202y\015\202H(d\202\330\303" /* \nx=N(e,p and e)\nif x==true then\nk=I(e,d,'1')\ny(e)\nH(d)\nreturn{1, */
+    "k+\017\n\301x\240\342\271ttl\253)\264\214p\240\205\267\253\254\212" /* k+0,f}\nend\nif x then i=a('pttl',g)elseif p then a('del',g)end\nend\n */
+    "\301w\237\214q\355x\237\205\267\253\242m\263\321\240\016" /* end\nif w then\nif q and not x then\na('del',g)\nif m~='0' then a('hset',b,' */
+    "\225\354d\201t\254\212\330(q\244k\263\302\227t\241k)\223 1\244\275\017\n\301" /* released',t)end\nend\nreturn{(q or k~='' and t==k)and 1 or 0,0,f}\nend\nif  */
+    "L\355C\237\336sco\225\311\312\202\356\233w\021'\202\301u\241\321" /* L and not C then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nif u=='0' */
+    "\240\330\275i,\331\277\022\251K \226(\3624\030\302)\3578)\263r\357" /*  then return{0,i,f}end\nlocal c=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\242c\237\217\324K\023\304pos\274\312\233MAXLEN\201\027\360\026" /* 8)\nif c then\nlocal z=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
+    ",\027)\223 \027\202\326\312,\3624\030'0 0\313u\202\3630\242\251z\237" /* ,1000)and 1000)\na('hset',b,e,s[4]or '0 0 '..u)\nv(0)\nif not z then\n */
+    "\336add\311\233XX\201\275e\202\324\205rp\031h\274\312)\032\364\336add\311\233GT\201f+\325\211." /* a('zadd',l,'XX',0,e)\nz=a('rpush',j,e)-1\nend\na('zadd',l,'GT',f+math. */
+    "\325x(i,0)+(z\337)*G\312\202\340\274\3412096\222\222\255\202\340\311\3412096" /* max(i,0)+(z+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'12096 */
+    "\222\222\255\202\212\326\312,A[1]\365A[2]\365u\242h\227h\263e\240" /* 00000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..u)\nif h and h~=e then  */
+    "\342\032 \212\330\275i,\331\n" /* i=-1 end\nreturn{0,i,f}\n */
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\220\370E(A\244s='\345s\275_\213ck__\377ann\235\270j\32120)\234':\270" /* local function E(A)\nlocal s='redisson_lock__channel'..j:sub(20)..':'.. */
-    "A\245d=\267\250\265\032n\351\265\201s)\026\037\230'p\250l\313h'\266\254d\232\220" /* A\nlocal d=a('pubsub','numsub',s)[2]>0 and 'publish'\nif not d then\nlocal  */
-    "H=\031p\250\265\032shardn\351\265\201s)\026\nd=H\230H\037\230'sp\250l\313h'" /* H=redis.pcall('pubsub','shardnumsub',s)[2]\nd=H and H>0 and 'spublish' */
-    "\374\330d,s\n\300v=\376t\204l\253\244Q=\376\333ho" /* \nend\nreturn d,s\nend\nlocal v=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
-    "ld\002'\244R=f\241'*'\230m\241\317\245b,B,\342{},{},0\nf\231w=\302#v,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal b,B,i={},{},0\nfor w=1,#v,2 do */
-    "\245p,S,q=v[w],v[w\336]:\337\377\203^(\252\034\346'\244C=S\243p\241Q\230" /* \nlocal p,S,q=v[w],v[w+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
-    "n\266p\241'sha\344'\243q\225(t\275\351b\002(q)<=e \226\207\275\351b\002(q)>=e+2e9)t\215\352" /* n\nif p=='shared' or q and(tonumber(q)<=e or tonumber(q)>=e+2e9)then\nelse */
-    "if\011\241'*'\243f\241p)\223(m\241\317\243m\241C)\223(R\243\254b\024])t\215\nb[#b\336]\004\n" /* if(f=='*' or f==p)and(m=='' or m==C)and(R or not b[1])then\nb[#b+1]=p\n */
-    "b[p]=C\352\nB[q\2430]=(B[q\2430]\2310)\336\n\342\337h.\323x(i,t\275\351b\002(q\003" /* b[p]=C\nelse\nB[q or 0]=(B[q or 0]or 0)+1\ni=math.max(i,tonumber(q)or  */
-    "\337h.hu\350\202\211\277G\241'\007'\232\220C=0\nf\231Q,p \375 ipairs\331)" /* math.huge)\nend\nend\nif G=='-2' then\nlocal C=0\nfor Q,p in ipairs(b) */
-    "do\245d,s=E(p\242d\230b[p]t\215\na(d,s\271[p]\202C=1\374\211\326" /* do\nlocal d,s=E(p)\nif d and b[p]then\na(d,s,b[p])\nC=1\nend\nend\nreturn{ */
-    "C\271\024]\223 C\2410\2301\243\014\n\277i\037\355b\024]t\215 \326\312\014" /* C,b[1]and C==0 and 1 or 0,e}\nend\nif i>0 and not b[1]then return{0,0,e} */
-    "\277i\037\230i<\337h.hu\350\232\220p={}\nf\231q,C \375 pairs(B)do\np" /* end\nif i>0 and i<math.huge then\nlocal p={}\nfor q,C in pairs(B)do\np */
-    "[#p\336]=q\362C\374\340\240,i-e\336728\222\304\202\311t\253\271\024]\233" /* [#p+1]=q..' '..C\nend\na('pexpire',c,i-e+172800000)\na('hset',g,b[1],' */
-    "0 0 0 0\032sha\344\201tab\334.c\275cat(p\233 ')\202\356\253\271\024]\244p=\267" /* 0 0 0 0','shared',table.concat(p,' '))\na('hdel',g,b[1])\nlocal p=a('p */
-    "ttl\253\242p<0\243e+p>i\236\340\253,i-e\251I(i-e\244d,s" /* ttl',g)\nif p<0 or e+p>i then a('pexpire',g,i-e)end\nI(i-e)\nlocal d,s */
-    "=E(h\243\317\242d\236a(d,s\233\255\251\326\302\014\n\300\342\303" /* =E(h or '')\nif d then a(d,s,'0')end\nreturn{1,0,e}\nend\nlocal i=a('l */
-    "ran\350\272,\3129\244d=i\0240]\nf\231Q,A \375 ipairs(i)do\nd=d \226(\376\273" /* range',j,0,9)\nlocal d=i[10]\nfor Q,A in ipairs(i)do\nd=d or(a('hget',c */
-    ",A\003\317):f\360\203^\252+ \252+ \252+ S'\202\300\342f\006\266h\225\331\024]\231" /* ,A)or ''):find('^%d+ %d+ %d+ S')\nend\nlocal i=false\nif h and(b[1]or  */
-    "\254v\024])t\215\n" /* not v[1])then\n */
+    "\217\372E(A\247t='\345s\276_\213ck__\002ann\234\265j\32320)\232':\265" /* local function E(A)\nlocal t='redisson_lock__channel'..j:sub(20)..':'.. */
+    "A\243d=\271\250\270\036n\351\270\201t)[2]>0\227'p\250l\314h'\273\251d\237\217" /* A\nlocal d=a('pubsub','numsub',t)[2]>0 and 'publish'\nif not d then\nlocal  */
+    "K=\035p\250\270\036shardn\351\270\201t)[2]\nd=K\227K>0\227'sp\250l\314h'" /* K=redis.pcall('pubsub','shardnumsub',t)[2]\nd=K and K>0 and 'spublish' */
+    "\364\332d,t\n\277w=\377t\204l\253\247Q=\377\272\233ho" /* \nend\nreturn d,t\nend\nlocal w=a('hgetall',g)\nlocal Q=a('hget',b,'ho */
+    "ld\003'\247R=e\241'*'\227\013\302\243c,B,\342{},{},0\nf\231x=\303#w,2 do" /* lder')\nlocal R=e=='*' and k==''\nlocal c,B,i={},{},0\nfor x=1,#w,2 do */
+    "\243p,S,q=w[x],w[x\337]:\001\002\203^(\252\037\346'\247C=S\244p\241Q\227" /* \nlocal p,S,q=w[x],w[x+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
+    "m\273p\241'sha\344'\244q\023t\276\351b\003(q)<=\206\231t\276\351b\003(q)>=f+2e9)\215\352" /* m\nif p=='shared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelse */
+    "if\015\241'*'\244e\241p)\223(\013\302\244\013C)\223(R\244\251c[1])\215\nc[#c\337]\005\n" /* if(e=='*' or e==p)and(k=='' or k==C)and(R or not c[1])then\nc[#c+1]=p\n */
+    "c[p]=C\352\nB[q\2440]=(B[q\2440\0300)\337\n\342\325\211.\325x(i,t\276\351b\003(q\360" /* c[p]=C\nelse\nB[q or 0]=(B[q or 0]or 0)+1\ni=math.max(i,tonumber(q)or  */
+    "\325\211.hu\350\202\212\301u\241'\014'\237\217C=0\nf\231Q,p \376 ipairs\333)" /* math.huge)\nend\nend\nif u=='-2' then\nlocal C=0\nfor Q,p in ipairs(c) */
+    "do\243d,t=E(p\242d\227c[p]\215\na(d,t\266[p]\202C=1\364\212\330" /* do\nlocal d,t=E(p)\nif d and c[p]then\na(d,t,c[p])\nC=1\nend\nend\nreturn{ */
+    "C\266[1]\223 C\2410\2271\244\017\n\301i>0\355c[1]\215 \330\275\017" /* C,c[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not c[1]then return{0,0,f} */
+    "\301i>0\227i<\325\211.hu\350\237\217p={}\nf\231q,C \376 pairs(B)do\np" /* end\nif i>0 and i<math.huge then\nlocal p={}\nfor q,C in pairs(B)do\np */
+    "[#p\337]=q\365C\364\340\236,i-f\337728\222\305\202\300t\253\266[1]\233" /* [#p+1]=q..' '..C\nend\na('pexpire',b,i-f+172800000)\na('hset',g,c[1],' */
+    "0 0 0 0\036sha\344\201tab\335.c\276cat(p\233 \007\202\320\253\266[1]\247p=\271" /* 0 0 0 0','shared',table.concat(p,' '))\na('hdel',g,c[1])\nlocal p=a('p */
+    "ttl\253\242p<0\244f+p>i\240\340\253,i-f\254H(i-f\247d,t" /* ttl',g)\nif p<0 or f+p>i then a('pexpire',g,i-f)end\nH(i-f)\nlocal d,t */
+    "=E(h\244\302\242d\240a(d,t\233\255\254\330\303\017\n\277\342\304" /* =E(h or '')\nif d then a(d,t,'0')end\nreturn{1,0,f}\nend\nlocal i=a('l */
+    "ran\350\274,\2759\247d=i[10]\nf\231Q,A \376 ipairs(i)do\nd=d \226(\377\272" /* range',j,0,9)\nlocal d=i[10]\nfor Q,A in ipairs(i)do\nd=d or(a('hget',b */
+    ",A\360\302):f\361\203^\252+ \252+ \252+ S'\202\277\342\011\273h\224\333[1\030" /* ,A)or ''):find('^%d+ %d+ %d+ S')\nend\nlocal i=false\nif h and(c[1]or  */
+    "\251w[1])\215\n" /* not w[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\214b\024]t\215 \340\253\341'\251f\231w=\302#v,2 do\266v[w]\264b\024]t\215 " /* if b[1]then a('pexpire',g,'1')end\nfor w=1,#v,2 do\nif v[w]~=b[1]then  */
-    "\356\253,v[w]\251\211\342N(nil\271\024])\241'giv\200'\n\277b\024]\223 \254" /* a('hdel',g,v[w])end\nend\ni=N(nil,b[1])=='given'\nend\nif b[1]and not  */
-    "i\236\206\276\253\251\214\254d\236\356\240\233limit'\251\326b\024" /* i then a('del',g)end\nif not d then a('hdel',c,'limit')end\nreturn{b[1 */
-    "]\223 1\243\312\014\n" /* ]and 1 or 0,0,e}\n */
+    "\214c[1]\215 \340\253\341'\254f\231x=\303#w,2 do\273w[x]\263c[1]\215 " /* if c[1]then a('pexpire',g,'1')end\nfor x=1,#w,2 do\nif w[x]~=c[1]then  */
+    "\320\253,w[x]\254\212\342N(nil\266[1])\241'giv\200'\n\301c[1]\223 \251" /* a('hdel',g,w[x])end\nend\ni=N(nil,c[1])=='given'\nend\nif c[1]and not  */
+    "i\240\205\267\253\254\214\251d\240\356\233limit'\254\330c[1" /* i then a('del',g)end\nif not d then a('hdel',b,'limit')end\nreturn{c[1 */
+    "]\223 1\244\275\017\n" /* ]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
-    "\220c,h,t,p=\343pack(KEYS\244a=\371\372\245b=\206time'\244" /* local c,h,t,p=unpack(KEYS)\nlocal a=redis.call\nlocal b=a('time')\nlocal  */
-    "l=b\024]*\022+\337h.f\213\226\331\026/\022\244\370q(g\244b='\345" /* l=b[1]*1000+math.floor(b[2]/1000)\nlocal function q(g)\nlocal b='redis */
-    "s\275_\213ck__\377ann\235\270h\32120)\234':\270g\266\267\250\265\032n\351\265\201b)\026\037\236" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',b)[2]>0 then  */
-    "\261\207rue \300d=\031p\250\265\032shardn\351\265\201b)\026\n\330" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "d\230d\037\n\300\370b(d\244f\001\275\351b\002((d\243\317):\337\377\203" /* d and d>0\nend\nlocal function b(d)\nlocal f=tonumber((d or ''):match(' */
-    "^\252+$')\0030\n\330f<2^53\230\212\2310\n\300e=\376t\204l\240\244" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',c)\nlocal  */
-    "d=\237m\350t\201p\233t\016\032hold\002\032\354\032limit'\244r=\303ran\350\201h," /* d=a('hmget',p,'token','holder','lease','limit')\nlocal r=a('lrange',h, */
-    "\312-1\244m=\337h.m\375(\267ttl\240),1e15\244j=b((d[4]\231\317):\337\377" /* 0,-1)\nlocal m=math.min(a('pttl',c),1e15)\nlocal j=b((d[4]or ''):match */
-    "\203^(\252\252\373\373\373\373\373\373\373?) ')\244c={}\nf\231\342\302#e,2 do\245" /* ('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) '))\nlocal c={}\nfor i=1,#e,2 do\nlocal  */
-    "h\274=e[i],e[i\336]\245k,n,o,e,\342f:\337\377\203^(\252\034\034\034\315(%+?" /* h,f=e[i],e[i+1]\nlocal k,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+? */
-    ")%f[ %z]'\242k\232\214b(n)>l\230b(n)<l+2e9\232c[#c\336]={b(n)-l\332" /* )%f[ %z]')\nif k then\nif b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l,k */
-    "\271(o)%2^16+2^16*(j\336),e,i,h}\374\262\214h\264'sha\344'\355c\024]t\215" /* ,b(o)%2^16+2^16*(j+1),e,i,h}\nend\nelseif h~='shared' and not c[1]then */
-    "\245n,e,\342(d[3]\231\317):\337\377\203^(\252\034\315(%+?)%f[ %z]'\242n\264d\024" /* \nlocal n,e,i=(d[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif n~=d[1 */
-    "]t\215 e,\342'\201\317 \300n=h\241d\026\nc\024]={m,n\230d\024]\271\011)%2^16,n\230" /* ]then e,i='','' end\nlocal n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and  */
-    "e,i,h}\374\211tab\334.s\226t(c\274\343\314i\275(a\271)\330a\024]>b\024]\231a\024]\241b" /* e,i,h}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or a[1]==b */
-    "\024]\223 a[6]<b[6]\200d\242\254c\024]t\215 c\024]={m\274\006,0\274\006\233\201\317}\300" /* [1]and a[6]<b[6]end)\nif not c[1]then c[1]={m,false,0,false,'',''}end\nlocal  */
-    "d={#r+2^32*#c}\nf\231n,h \375 ipairs(c)do\245m\332,o,e,i,s=\343pack(h\244" /* d={#r+2^32*#c}\nfor n,h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal  */
-    "c=0\266k\232c=q(s)\223 3\2431\266b(e)\037\230b(e)<2^32\236c=c+8*e" /* c=0\nif k then\nc=q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e */
-    "+4*#i \211\211f\231n,\212\375 ipairs({m\271(k),o,c,s})do\nd[#d\336]=f\374\211" /* +4*#i end\nend\nfor n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\n */
-    "f\231n,g \375 ipairs(r)do\245b=\376t\201p,g\244c,j=2,\337h.hu\350\245" /* for n,g in ipairs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal  */
-    "f,h,e=\331\243\317):\337\377\203^(\252\034\347\024-9]\252\252\252\252\373\373\373\373?)%f[ %z" /* f,h,e=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z */
-    "]'\242\010c,j=1\274*\022+h/\022+e\266b:f\360\203^\252+ \252+ \252+ S\252+%f[" /* ]')\nif e then\nc,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ */
-    " %z]')t\215 c=5 \211\262\214\254b\232c,j=\312t\275\351b\002(\322sco\224\201t,g\003" /*  %z]')then c=5 end\nelseif not b then\nc,j=0,tonumber(a('zscore',t,g)or  */
-    "0\202\300a=0\266j>l\236a=q(g)\223 2\2431 \211d[#d\336]=c\nd[#d\336" /* 0)\nend\nlocal a=0\nif j>l then a=q(g)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
-    "]=a\nd[#d\336]=g\374\330\210" /* ]=a\nd[#d+1]=g\nend\nreturn d\n */
+    "\217c,h,t,p=\343pack(KEYS\247a=\373\374\243b=\205time'\247" /* local c,h,t,p=unpack(KEYS)\nlocal a=redis.call\nlocal b=a('time')\nlocal  */
+    "l=b[1]*\027+\325\211.f\213\226(b[2]/\027\247\372q(g\247b='\345" /* l=b[1]*1000+math.floor(b[2]/1000)\nlocal function q(g)\nlocal b='redis */
+    "s\276_\213ck__\002ann\234\265h\32320)\232':\265g\273\271\250\270\036n\351\270\236)[2]>0\240" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',b)[2]>0 then  */
+    "\332true \277d=\035p\250\270\036shardn\351\270\236)[2]\n\332" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
+    "d\227d>0\n\277\372b(d\247f=t\276\351b\003((d\244\302):\001\002\203" /* d and d>0\nend\nlocal function b(d)\nlocal f=tonumber((d or ''):match(' */
+    "^\252+$\007\3600\n\332f<2^53\227\206\2310\n\277e=\377t\204l\201c\247" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',c)\nlocal  */
+    "d=\235m\350t\201p\233t\021\036hold\003\036\354\036limit'\247r=\304ran\350\201h," /* d=a('hmget',p,'token','holder','lease','limit')\nlocal r=a('lrange',h, */
+    "\275\032\247m=\325\211.m\376(\271ttl\201c),1e15\247j=b((d[4\030\302):\001\002" /* 0,-1)\nlocal m=math.min(a('pttl',c),1e15)\nlocal j=b((d[4]or ''):match */
+    "\203^(\252\252\375\375\375\375\375\375\375?) \007\247\022{}\nf\231\342\303#e,2 do\243" /* ('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) '))\nlocal c={}\nfor i=1,#e,2 do\nlocal  */
+    "h,f=e[i]\312[i\337]\243k\334,o\312,\342f:\001\002\203^(\252\037\037\037\316(%+?" /* h,f=e[i],e[i+1]\nlocal k,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+? */
+    ")%f[ %z]'\242k\237\214b(n)>l\227b(n)<l+2e9\237c[#c\337]={b(n)-l," /* )%f[ %z]')\nif k then\nif b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l, */
+    "k,b(o)%2^16+2^16*(j\337)\312,i,h}\364\264\214h\263'sha\344'\355c[1]\215" /* k,b(o)%2^16+2^16*(j+1),e,i,h}\nend\nelseif h~='shared' and not c[1]then */
+    "\243n\312,\342(d[3\030\302):\001\002\203^(\252\037\316(%+?)%f[ %z]'\242n\263d[1" /* \nlocal n,e,i=(d[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif n~=d[1 */
+    "]\215 e,\342'\201\302 \277n=h\241d[2]\nc[1]={m\334\227d[1],b(f)%2^16\334\227" /* ]then e,i='','' end\nlocal n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and  */
+    "e,i,h}\364\212tab\335.s\226t\333,\371(a,b)\332a[1]>b[1\030a[1]\241b" /* e,i,h}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or a[1]==b */
+    "[1]\223 a[6]<b[6]\200d\242\251c[1]\215 c[1]={m,\011,\275\011\233\201\302}\277" /* [1]and a[6]<b[6]end)\nif not c[1]then c[1]={m,false,0,false,'',''}end\nlocal  */
+    "d={#r+2^32*#c}\nf\231n,h \376 ipairs\333)do\243m,k,o\312,i,s=\343pack(h\247" /* d={#r+2^32*#c}\nfor n,h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal  */
+    "\0220\273k\237\022q(s)\223 3\2441\273b\015)>0\227b\015)<2^32\240\022c+8*e" /* c=0\nif k then\nc=q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e */
+    "+4*#i \212\212f\231n,\206\376 ipairs({m,b(k),o\266,s})do\nd[#d\337]=f\364\212" /* +4*#i end\nend\nfor n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\n */
+    "f\231n,g \376 ipairs(r)do\243b=\377t\201p,g\247c,j=2,\325\211.hu\350\243" /* for n,g in ipairs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal  */
+    "f,h\312=(b\244\302):\001\002\203^(\252\037\347[1-9]\252\252\252\252\375\375\375\375?)%f[ %z" /* f,h,e=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z */
+    "]'\242e\237c,j=\303f*\027+h/\027+e\273b:f\361\203^\252+ \252+ \252+ S\252+%f[" /* ]')\nif e then\nc,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ */
+    " %z]\007\215 \0225 \212\264\214\251b\237c,j=\275t\276\351b\003(\336sco\225\201t,g\360" /*  %z]')then c=5 end\nelseif not b then\nc,j=0,tonumber(a('zscore',t,g)or  */
+    "0\202\277a=0\273j>l\240a=q(g)\223 2\2441 \212d[#d\337]=c\nd[#d\337" /* 0)\nend\nlocal a=0\nif j>l then a=q(g)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
+    "]=a\nd[#d\337]=g\364\332\210" /* ]=a\nd[#d+1]=g\nend\nreturn d\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\220Y=3\245o=\337h.m\375(\267ttl\253),1e15\244D=o\264\007\230\237m" /* local Y=3\nlocal o=math.min(a('pttl',g),1e15)\nlocal D=o~=-2 and a('hm */
-    "\350t\253\274\233sha\344')\226{}\245V,Z=D\024],D\026\245Q,E,af,O=(V\243\317):" /* get',g,f,'shared')or{}\nlocal V,Z=D[1],D[2]\nlocal Q,E,af,O=(V or ''): */
-    "\337\377\203^(\252\034\034\347%S\315'\244ab=V\355Q\355Z\266" /* match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ab=V and not Q and not Z\nif  */
-    "ab\232Q,E,af,O=n:\337\377\203^\252+$'\003'0\201e+(o<0\230d\243\337h.m\375(o,1e" /* ab then\nQ,E,af,O=n:match('^%d+$')or '0',e+(o<0 and d or math.min(o,1e */
-    "9)),V:\337\377\203^\252+$'\003'1\201d\234y\n\300\370R(k\244\342t\275" /* 9)),V:match('^%d+$')or '1',d..y\nend\nlocal function R(k)\nlocal i=ton */
-    "\351b\002(k\0030\n\330i>e\230i<e+2e9\230i\374E=R(E\0030\245k,p" /* umber(k)or 0\nreturn i>e and i<e+2e9 and i\nend\nE=R(E)or 0\nlocal k,p */
-    "=(\376\333limit'\003\317):\337\377\203^(\252\252\373\373\373\373\373\373\373?) (\252\315" /* =(a('hget',c,'limit')or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+) */
-    "%f[ %z]'\244W=k\230k\264ARGV\026\223 R(p)\223{2,t\275\351b\002(k),\327\245" /* %f[ %z]')\nlocal W=k and k~=ARGV[2]and R(p)and{2,tonumber(k),e}\nlocal  */
-    "T=d\241\316\230W\230W\026\226\207\275\351b\002(ARGV\026\244\370ac(i\242" /* T=d=='0' and W and W[2]or tonumber(ARGV[2])\nlocal function ac(i)\nif  */
-    "k\241ARGV\026t\215 \342\337h.\323x(R(p\003i,i\251\013limit\201ARGV\026\362" /* k==ARGV[2]then i=math.max(R(p)or i,i)end\na('hset',c,'limit',ARGV[2]..' '.. */
-    "i\202\300B,q={},0\245v={}\245w={}\245aa\245U\245" /* i)\nend\nlocal B,q={},0\nlocal v={}\nlocal w={}\nlocal aa\nlocal U\nlocal  */
-    "ag\245ah=n\03310)\264r\03310\202f\231i,S \375(Z\243\317):g\337\377\203(" /* ag\nlocal ah=n:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Z or ''):gmatch('( */
-    "\252\034\315')do\n\342R(i\242i\232B[i]=(B[i]\2310)+S\nq=q+S\374\300" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal  */
-    "\370ai(P\332,i,p,O\202B[i]=(B[i]\2310)\336\nq=q\336\nv[#v\336]=P\nv[#v\336]=k" /* function ai(P,k,i,p,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nv[#v+1]=P\nv[#v+1]=k */
-    "\362i\362p\362O\n\300\370\204(\242B[E]t\215\nB[E]=" /* ..' '..i..' '..p..' '..O\nend\nlocal function al()\nif B[E]then\nB[E]= */
-    "B[E]-1\nq=q-1\374\300\370X(k\244am,F=\337h.f\224xp(k\244" /* B[E]-1\nq=q-1\nend\nend\nlocal function X(k)\nlocal am,F=math.frexp(k)\nlocal  */
-    "C=\337h.\323x(2^(F-5),1\202\330\337h.ceil((e+k)/C)*C\n\300\370" /* C=math.max(2^(F-5),1)\nreturn math.ceil((e+k)/C)*C\nend\nlocal function  */
-    "ad(P\332,p,O,C,J\244F\001\275\351b\002(n\0030\nn=F>\001\275\351b\002(r)\223 F<2^53\225" /* ad(P,k,p,O,C,J)\nlocal F=tonumber(n)or 0\nn=F>=tonumber(r)and F<2^53 and */
-    "\203%.0f'):f\226\337(F\336\003r\266P\241f\236aa=n \211ai(P,n,X(k),p,O\202w[#" /* ('%.0f'):format(F+1)or r\nif P==f then aa=n end\nai(P,n,X(k),p,O)\nw[# */
-    "w\336]={P,C,J,n\362e\362k}\n\300\370aj(F\244p,ae=" /* w+1]={P,C,J,n..' '..e..' '..k}\nend\nlocal function aj(F)\nlocal p,ae= */
-    "0\274\006\nwhi\334#w<Y do\245k=h\266p\037\236k=\021,p\251\214" /* 0,false\nwhile#w<Y do\nlocal k=h\nif p>0 then k=a('lindex',j,p)end\nif  */
-    "F\225(\254k\243k\241F)t\215\266ae\243T\037\230q>=T\236\330\211ad(F\305" /* F and(not k or k==F)then\nif ae or T>0 and q>=T then return end\nad(F,d */
-    "\341\201d\234y\202F=nil\np\004\336\352\214\254k\232\261\352\245J='\345" /* ,'1',d..y)\nF=nil\np=p+1\nelseif not k then\nreturn\nelse\nlocal J='redis */
-    "s\275_\213ck__\377ann\235\270j\32120)\234':\270k\245C=\267\250\265\032n\351\265\201J)\026" /* son_lock__channel'..j:sub(20)..':'..k\nlocal C=a('pubsub','numsub',J)[2] */
-    "\037\230'p\250l\313h'\266\254C\232\220F=\031p\250\265\032shardn\351" /* >0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shardnum */
-    "\265\201J)\026\nC=F\230F\037\230'sp\250l\313h'\n\300ak=k\241K\225\207[4]\231" /* sub',J)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ak=k==K and t[4]or  */
-    "\376\273\332\244an,ao,F=(ak\243\317):\337\377\203^(\252\034\347\024-9]\252\252" /* a('hget',c,k)\nlocal an,ao,F=(ak or ''):match('^(%d+) (%d+) ([1-9]%d%d */
-    "\252\252\373\373\373\373?)%f[ %z]'\244Y\001\275\351b\002((ak\243\317):\337\377\203^\252+ \252" /* %d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Y=tonumber((ak or ''):match('^%d+ %d */
-    "+ \252+ S(\252\315%f[ %z]')\242F\230an*\022+ao/\022+F<=\010\214T\037\230" /* + %d+ S(%d+)%f[ %z]'))\nif F and an*1000+ao/1000+F<=e then\nif T>0 and  */
-    "q>=T\236\330\211x(k\202\262\214C\225(ae\243\254Y\243Y\037\230q>=Y)t" /* q>=T then return end\nx(k)\nelseif C and(ae or not Y or Y>0 and q>=Y)t */
-    "\215\266\254Y\236ag\004 \277\254F\236U={k,C,J}\211\261\352\214" /* hen\nif not Y then ag=p end\nif not F then U={k,C,J}end\nreturn\nelseif  */
-    "C\232\214R((\376t\253\332\003\317):\337\377\203^\252+ (\252\346'))t\215\nx(k\202\262" /* C then\nif R((a('hget',g,k)or ''):match('^%d+ (%d+) '))then\nx(k)\nelse */
-    "\nad(k,F\2330\0320\201C,J\202p\004\336\374\262\214F\232p\004\336\352\214q\2410\232" /* \nad(k,F,'0','0',C,J)\np=p+1\nend\nelseif F then\np=p+1\nelseif q==0 then\n */
-    "\261\352\245F,ak=\322sco\224\301\332\003'0\032s\023pe\314:\270k\245an" /* return\nelse\nlocal F,ak=a('zscore',l,k)or '0','suspect:'..k\nlocal an */
-    ",Y=(\376\273,ak\003\317):\337\377\203(%S\034\315'\242an\264F \226\207\275\351b\002(Y)" /* ,Y=(a('hget',c,ak)or ''):match('(%S+) (%d+)')\nif an~=F or tonumber(Y) */
-    ">\010\311\273,ak,F\362e\202\3630\202Y=e\n\277Y+M<=e \226\207\275\351b" /* >e then\na('hset',c,ak,F..' '..e)\nu(0)\nY=e\nend\nif Y+M<=e or tonumb */
-    "\002(F)<=\010x(k\202\262\nae\001rue\np\004\336\374\211\211\211\300" /* er(F)<=e then\nx(k)\nelse\nae=true\np=p+1\nend\nend\nend\nend\nend\nlocal  */
-    "\370ak(Y\244D,F=\376t\204l\253),{}\nf\231\342\302#D,2 do\245B=" /* function ak(Y)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B= */
-    "D[i\336]:\337\377\203^\252+ (\252\346'\244ae=B\230D[i]\264'sha\344'\355R(B" /* D[i+1]:match('^%d+ (%d+) ')\nlocal ae=B and D[i]~='shared' and not R(B */
-    "\242D[i]\264\212\223(Y\243ae)t\215 F[#F\336]=D[i]\211\211f\231\342\302#F,\022 d" /* )\nif D[i]~=f and(Y or ae)then F[#F+1]=D[i]end\nend\nfor i=1,#F,1000 d */
-    "o\n\356\253,\343pack(F,i,\337h.m\375(i+999,#F))\202\211\300\370" /* o\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function  */
-    "R(F\244Y,ae={},0\nf\231i,S \375 pairs(B)do\266S\037\232Y[#Y\336]=i\362" /* R(F)\nlocal Y,ae={},0\nfor i,S in pairs(B)do\nif S>0 then\nY[#Y+1]=i..' '.. */
-    "S\nae=\337h.\323x(ae,i\202\211\300D=ae-e\245an=#w\037\230o\264\007\230" /* S\nae=math.max(ae,i)\nend\nend\nlocal D=ae-e\nlocal an=#w>0 and o~=-2 and  */
-    "\237l\200\253)>2*q\3366\nif#w\037\232\013t\016\201n\233hold\002\201w[#w]\024" /* a('hlen',g)>2*q+16\nif#w>0 then\na('hset',c,'token',n,'holder',w[#w][1 */
-    "]\233\224\354d\201s\233\354\201n\242ah\243D>9999999\236\363D\251f\231i,ae \375" /* ],'released',s,'lease',n)\nif ah or D>9999999 then u(D)end\nfor i,ae in */
-    " ipairs(ah\230\376t\204l\240)\226{})do\266i%2\2411\230ae:f\360(h\230'^s\023" /*  ipairs(ah and a('hgetall',c)or{})do\nif i%2==1 and ae:find(h and '^sus */
-    "pe\314:'\243':')t\215 \356\240,ae\251\211\262\214F\230n\264\316\232\013" /* pect:' or ':')then a('hdel',c,ae)end\nend\nelseif F and n~='0' then\na('hset',c,' */
-    "\224\354d\201s\202\211v[#v\336]='sha\344'\nv[#v\336]\001ab\334.c\275cat(Y\233 '\242o" /* released',s)\nend\nv[#v+1]='shared'\nv[#v+1]=table.concat(Y,' ')\nif o */
-    "\264\007\230D>o\236\340\253,D\251\311t\253,\343pack(v)\242F\236" /* ~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(v))\nif F then  */
-    "\356\253,F\251\214o\241\007\230\031p\310\253,D)\2641\232\206" /* a('hdel',g,F)end\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na(' */
-    "\276\253\202\340\253,D\202\277D<o\236\340\253,D\251\214an" /* del',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif an */
-    "\236ak(\251f\231am\332 \375 ipairs(w)do\245P,C,J,F=\343pack(k\242h\236" /*  then ak()end\nfor am,k in ipairs(w)do\nlocal P,C,J,F=unpack(k)\nif h then  */
-    "x(P\251\214C\236a(C,J,F\251\211I(D\242U\230U\024]\241h\225(D\336\304" /* x(P)end\nif C then a(C,J,F)end\nend\nI(D)\nif U and U[1]==h and(D+1000 */
-    "<o \226#w\037)t\215 a(U\026,U[3]\233\255\251o=D\374" /* <o or#w>0)then a(U[2],U[3],'0')end\no=D\nend\n */
+    "\217Y=3\243o=\325\211.m\376(\271ttl\253),1e15\247D=o\263\014\227\235m" /* local Y=3\nlocal o=math.min(a('pttl',g),1e15)\nlocal D=o~=-2 and a('hm */
+    "\350t\253\312\233sha\344\007\226{}\243V,Z=D[1],D[2]\243Q,E,af,O=(V\244\302):" /* get',g,e,'shared')or{}\nlocal V,Z=D[1],D[2]\nlocal Q,E,af,O=(V or ''): */
+    "\001\002\203^(\252\037\037\347%S\316'\247ab=V\355Q\355Z\273" /* match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ab=V and not Q and not Z\nif  */
+    "ab\237Q,E,af,O=m:\001\002\203^\252+$'\360'0\201f+(o<0\227d\244\325\211.m\376(o,1e" /* ab then\nQ,E,af,O=m:match('^%d+$')or '0',f+(o<0 and d or math.min(o,1e */
+    "9)),V:\001\002\203^\252+$'\360'1\201d\232z\n\277\372R(n\247\342t\276" /* 9)),V:match('^%d+$')or '1',d..z\nend\nlocal function R(n)\nlocal i=ton */
+    "\351b\003(n\3600\n\332i>\206\223 i<f+2e9\227i\364E=R(E\3600\243n,p" /* umber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nE=R(E)or 0\nlocal n,p */
+    "=(\377\272\233limit'\360\302):\001\002\203^(\252\252\375\375\375\375\375\375\375?) (\252\316" /* =(a('hget',b,'limit')or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+) */
+    "%f[ %z]'\247W=n\227n\263ARGV[2]\223 R(p)\223{2,t\276\351b\003(n),\331\243" /* %f[ %z]')\nlocal W=n and n~=ARGV[2]and R(p)and{2,tonumber(n),f}\nlocal  */
+    "T=d\241\321\227W\227W[2\030t\276\351b\003(ARGV[2]\247\372ac(i\242" /* T=d=='0' and W and W[2]or tonumber(ARGV[2])\nlocal function ac(i)\nif  */
+    "n\241ARGV[2]\215 \342\325\211.\325x(R(p\360i,i\254\016limit\201ARGV[2]\365" /* n==ARGV[2]then i=math.max(R(p)or i,i)end\na('hset',b,'limit',ARGV[2]..' '.. */
+    "i\202\277B,p={},0\243w={}\243x={}\243aa\243U\243" /* i)\nend\nlocal B,p={},0\nlocal w={}\nlocal x={}\nlocal aa\nlocal U\nlocal  */
+    "ag\243ah=m\357\0320)\263r\357\0320\202f\231i,S \376(Z\244\302):g\001\002\203(" /* ag\nlocal ah=m:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Z or ''):gmatch('( */
+    "\252\037\316\007do\n\342R(i\242i\237B[i]=(B[i\0300)+S\np\005+S\364\277" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\np=p+S\nend\nend\nlocal  */
+    "\372ai(P\334,i,q,O\202B[i]=(B[i\0300)\337\np\005\337\nw[#w\337]=P\nw[#w\337]=n" /* function ai(P,n,i,q,O)\nB[i]=(B[i]or 0)+1\np=p+1\nw[#w+1]=P\nw[#w+1]=n */
+    "\365i\365q\365O\n\277\372\204(\242B[E]\215\nB[E]=" /* ..' '..i..' '..q..' '..O\nend\nlocal function al()\nif B[E]then\nB[E]= */
+    "B[E]\032\np\005\032\364\277\372X(n\247am,F=\325\211.f\225xp(n\247" /* B[E]-1\np=p-1\nend\nend\nlocal function X(n)\nlocal am,F=math.frexp(n)\nlocal  */
+    "C=\325\211.\325x(2^(F-5),1\202\332\325\211.ceil((f+n)/C)*C\n\277\372" /* C=math.max(2^(F-5),1)\nreturn math.ceil((f+n)/C)*C\nend\nlocal function  */
+    "ad(P\334,q,O,C,I\247F=t\276\351b\003(m\3600\nm=F>=t\276\351b\003(r)\223 F<2^53\224" /* ad(P,n,q,O,C,I)\nlocal F=tonumber(m)or 0\nm=F>=tonumber(r)and F<2^53 and */
+    "\203%.0f\007:f\226\001(F\337\360r\273P\241e\240aa=m \212ai(P,m,X(n),q,O\202x[#" /* ('%.0f'):format(F+1)or r\nif P==e then aa=m end\nai(P,m,X(n),q,O)\nx[# */
+    "x\337]={P,C,I,m\365f\365n}\n\277\372aj(F\247q,ae=" /* x+1]={P,C,I,m..' '..f..' '..n}\nend\nlocal function aj(F)\nlocal q,ae= */
+    "\275\011\nwhi\335#x<Y do\243n=h\273q>0\240n=\026,q\254\214" /* 0,false\nwhile#x<Y do\nlocal n=h\nif q>0 then n=a('lindex',j,q)end\nif  */
+    "F\023\251n\244n\241F)\215\273ae\244T>0\227p>=T\240\332\212ad(F\317" /* F and(not n or n==F)then\nif ae or T>0 and p>=T then return end\nad(F,d */
+    "\341\201d\232z\202F=nil\nq=q\337\352\214\251n\237\261\352\243I='\345" /* ,'1',d..z)\nF=nil\nq=q+1\nelseif not n then\nreturn\nelse\nlocal I='redis */
+    "s\276_\213ck__\002ann\234\265j\32320)\232':\265n\243C=\271\250\270\036n\351\270\201I)[" /* son_lock__channel'..j:sub(20)..':'..n\nlocal C=a('pubsub','numsub',I)[ */
+    "2]>0\227'p\250l\314h'\273\251C\237\217F=\035p\250\270\036shard" /* 2]>0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shard */
+    "n\351\270\201I)[2]\nC=F\227F>0\227'sp\250l\314h'\n\277ak=n\241J\227\3624\030" /* numsub',I)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ak=n==J and s[4]or  */
+    "\377\272\334\247an,ao,F=(ak\244\302):\001\002\203^(\252\037\347[1-9]\252\252" /* a('hget',b,n)\nlocal an,ao,F=(ak or ''):match('^(%d+) (%d+) ([1-9]%d%d */
+    "\252\252\375\375\375\375?)%f[ %z]'\247Y=t\276\351b\003((ak\244\302):\001\002\203^\252+ \252" /* %d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Y=tonumber((ak or ''):match('^%d+ %d */
+    "+ \252+ S(\252\316%f[ %z]\007\242F\227an*\027+ao/\027+F<=\206\215\273T>0\227" /* + %d+ S(%d+)%f[ %z]'))\nif F and an*1000+ao/1000+F<=f then\nif T>0 and  */
+    "p>=T\240\332\212y(n\202\264\214C\023ae\244\251Y\244Y>0\227p>=Y)\215" /* p>=T then return end\ny(n)\nelseif C and(ae or not Y or Y>0 and p>=Y)then */
+    "\273\251Y\240ag=q \301\251F\240U={n,C,I}\212\261\352\214C" /* \nif not Y then ag=q end\nif not F then U={n,C,I}end\nreturn\nelseif C */
+    "\237\214R((\377t\253\334\360\302):\001\002\203^\252+ (\252\346\007)\215\ny(n\202\264" /*  then\nif R((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\ny(n)\nelse */
+    "\nad(n,F\2330\0360\201C,I\202q=q\337\364\264\214F\237q=q\337\352\214p\2410\237" /* \nad(n,F,'0','0',C,I)\nq=q+1\nend\nelseif F then\nq=q+1\nelseif p==0 then\n */
+    "\261\352\243F,ak=\336sco\225\311\334\360'0\036s\031pe\315:\265n\243an" /* return\nelse\nlocal F,ak=a('zscore',l,n)or '0','suspect:'..n\nlocal an */
+    ",Y=(\377\272,ak\360\302):\001\002\203(%S\037\316'\242an\263F\244t\276\351b\003(Y)" /* ,Y=(a('hget',b,ak)or ''):match('(%S+) (%d+)')\nif an~=F or tonumber(Y) */
+    ">\206\215\n\326,ak,F\365f\202\3630\202Y=f\n\301Y+M<=\206\231t\276\351b" /* >f then\na('hset',b,ak,F..' '..f)\nv(0)\nY=f\nend\nif Y+M<=f or tonumb */
+    "\003(F)<=\206\215\ny(n\202\264\nae=true\nq=q\337\364\212\212\212\277" /* er(F)<=f then\ny(n)\nelse\nae=true\nq=q+1\nend\nend\nend\nend\nend\nlocal  */
+    "\372ak(Y\247D,F=\377t\204l\253),{}\nf\231\342\303#D,2 do\243B=" /* function ak(Y)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B= */
+    "D[i\337]:\001\002\203^\252+ (\252\346'\247ae=B\227D[i]\263'sha\344'\355R(B" /* D[i+1]:match('^%d+ (%d+) ')\nlocal ae=B and D[i]~='shared' and not R(B */
+    "\242D[i]\263e\023Y\244ae)\215 F[#F\337]=D[i]\212\212f\231\342\303#F,\027 d" /* )\nif D[i]~=e and(Y or ae)then F[#F+1]=D[i]end\nend\nfor i=1,#F,1000 d */
+    "o\n\320\253,\343pack(F,i,\325\211.m\376(i+999,#F))\202\212\277\372" /* o\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function  */
+    "R(F\247Y,ae={},0\nf\231i,S \376 pairs(B)do\273S>0\237Y[#Y\337]=i\365" /* R(F)\nlocal Y,ae={},0\nfor i,S in pairs(B)do\nif S>0 then\nY[#Y+1]=i..' '.. */
+    "S\nae=\325\211.\325x(ae,i\202\212\277D=ae-f\243an=#x>0\227o\263\014\227" /* S\nae=math.max(ae,i)\nend\nend\nlocal D=ae-f\nlocal an=#x>0 and o~=-2 and  */
+    "\235l\200\253)>2*p\3376\nif#x>0\237\016t\021\201m\233hold\003\201x[#x][1" /* a('hlen',g)>2*p+16\nif#x>0 then\na('hset',b,'token',m,'holder',x[#x][1 */
+    "]\233\225\354d\201t\233\354\201m\242ah\244D>9999999\240\363D\254f\231i,ae \376" /* ],'released',t,'lease',m)\nif ah or D>9999999 then v(D)end\nfor i,ae in */
+    " ipairs(ah\227\377t\204l\236)\226{})do\273i%2\2411\227ae:f\361(h\227'^s\031" /*  ipairs(ah and a('hgetall',b)or{})do\nif i%2==1 and ae:find(h and '^sus */
+    "pe\315:'\244':\007\215 \356,ae\254\212\264\214F\227m\263\321\237\016" /* pect:' or ':')then a('hdel',b,ae)end\nend\nelseif F and m~='0' then\na('hset',b,' */
+    "\225\354d\201t\202\212w[#w\337]='sha\344'\nw[#w\337]=tab\335.c\276cat(Y\233 '\242o" /* released',t)\nend\nw[#w+1]='shared'\nw[#w+1]=table.concat(Y,' ')\nif o */
+    "\263\014\227D>o\240\340\253,D\254\300t\253,\343pack(w)\242F\240" /* ~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(w))\nif F then  */
+    "\320\253,F\254\214o\241\014\227\035p\310\253,D)\2631\237\205" /* a('hdel',g,F)end\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na(' */
+    "\267\253\202\340\253,D\202\301D<o\240\340\253,D\254\214an" /* del',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif an */
+    "\240ak(\254f\231am\334 \376 ipairs(x)do\243P,C,I,F=\343pack(n\242h\240" /*  then ak()end\nfor am,n in ipairs(x)do\nlocal P,C,I,F=unpack(n)\nif h then  */
+    "y(P\254\214C\240a(C,I,F\254\212H(D\242U\227U[1]\241h\023D\337\305" /* y(P)end\nif C then a(C,I,F)end\nend\nH(D)\nif U and U[1]==h and(D+1000 */
+    "<o \226#x>0)\215 a(U[2],U[3]\233\255\254o=D\364" /* <o or#x>0)then a(U[2],U[3],'0')end\no=D\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\220\370F(p\202f\231\342p,p+8 do\245k=\021,i\242\254k" /* local function F(p)\nfor i=p,p+8 do\nlocal k=a('lindex',j,i)\nif not k */
-    "\236\330f\006 \211if(\376\273\332\003\317):f\360\203^\252+ \252+ \252+ S')t" /*  then return false end\nif(a('hget',c,k)or ''):find('^%d+ %d+ %d+ S')t */
-    "\215 \330k \211\211\300k=d\241\316\245C=G:\337\377\203^-(.*)'\244" /* hen return k end\nend\nend\nlocal k=d=='0'\nlocal C=G:match('^-(.*)')\nlocal  */
-    "J\001\275\351b\002(m\0030\245D\001\275\351b\002(Q\0030\245P=V\230E>e\245U" /* J=tonumber(m)or 0\nlocal D=tonumber(Q)or 0\nlocal P=V and E>e\nlocal U */
-    "=\254k\230P\225(C\230Q\241m\243\254C\230D>J\230D<2^53\242k\243U\236" /* =not k and P and(C and Q==m or not C and D>J and D<2^53)\nif k or U then  */
-    "\340\240,\337h.\323x(o\305)\336728\222\304\251\214U\232\220U,\342af\241\316" /* a('pexpire',c,math.max(o,d)+172800000)end\nif U then\nlocal U,i=af=='0' */
-    "\230C,X(d\242U\243i>=E\236O=d\234y \262 \342E \277H\236x\011\251" /*  and C,X(d)\nif U or i>=E then O=d..y else i=E end\nif H then x(f)end\n */
-    "\214\254ab\236\204(\251ai\011,Q,i,C\243af,O\202ac(i\242ab\232R(\202v" /* if not ab then al()end\nai(f,Q,i,C or af,O)\nac(i)\nif ab then\nR()\nv */
-    "={}\n\277h\225(ab\243U)t\215 aj(\251R(\202\326\302D,\327\352\214C\232" /* ={}\nend\nif h and(ab or U)then aj()end\nR()\nreturn{1,D,e}\nelseif C then\n */
-    "\326-\302\014\352\214W\355k\232\330W\n\300C=P\225(" /* return{-1,0,e}\nelseif W and not k then\nreturn W\nend\nlocal C=P and( */
-    "\254k\243m\241\317\243Q\241m\242C\232s=Q\n\204(\202v={f,Q\234\3240 0 \255}\n\277" /* not k or m=='' or Q==m)\nif C then\ns=Q\nal()\nv={f,Q..' 0 0 0'}\nend\nif  */
-    "J>b\355k\236n=\316\234m \277k\230m\241\317\225(H\243\254C)t\215 x\011" /* J>b and not k then n='0'..m end\nif k and m=='' and(H or not C)then x(f */
-    "\251\220D=o\241\007\243Z\243C\266D\236aj(\254k\230f\251\220E=k" /* )end\nlocal D=o==-2 or Z or C\nif D then aj(not k and f)end\nlocal E=k */
-    "\355D\230\376t\204l\253)\026\241\316\245J=k\230q\2410\355E\225" /*  and not D and a('hgetall',g)[2]=='0'\nlocal J=k and q==0 and not E and */
-    "(\254h\243F(0)\241f\006\244E\nif#w\037\243Z\230q\037\232\214aa\236" /* (not h or F(0)==false)\nlocal E\nif#w>0 or Z and q>0 then\nif aa then  */
-    "ac(X(d)\251if#w\037\243C\236R(C\355aa\230f\251\262\214D\232" /* ac(X(d))end\nif#w>0 or C then R(C and not aa and f)end\nelseif D then\n */
-    "\214o\264\007\232\340\253\341'\202o=1\nak(true\202\211E=h\230N(\254k" /* if o~=-2 then\na('pexpire',g,'1')\no=1\nak(true)\nend\nE=h and N(not k */
-    "\230f,V\230f\242E\241true\355k\232\214o\264\007\236o=\267ttl\253" /*  and f,V and f)\nif E==true and not k then\nif o~=-2 then o=a('pttl',g */
-    "\251v={}\nad\011\305\341\201d\234y\202ac(X(d)\202R(\202v,w={},{}\naj(\202if#w\037\236" /* )end\nv={}\nad(f,d,'1',d..y)\nac(X(d))\nR()\nv,w={},{}\naj()\nif#w>0 then  */
-    "R(\251\262\214E\241'giv\200'\232o=\267ttl\253\202\262\266C\230n\264\316\236" /* R()end\nelseif E=='given' then\no=a('pttl',g)\nelse\nif C and n~='0' then  */
-    "\013\224\354d\201s\251\214o\264\007\236\206\276\253\251\211\277" /* a('hset',c,'released',s)end\nif o~=-2 then a('del',g)end\nend\nend\nif  */
-    "k\232\214J\236\356\240\233limit'\251\326(C\243m\264\317\230s\241m)" /* k then\nif J then a('hdel',c,'limit')end\nreturn{(C or m~='' and s==m) */
-    "\223 1\243\312\014\n\277aa\236\326\302t\275\351b\002(aa),\327\277L\225" /* and 1 or 0,0,e}\nend\nif aa then return{1,tonumber(aa),e}end\nif L and */
-    "(q\037\243\254D)t\215\n\322sco\224\301\274\202\356\240\233w\016'\202\300v" /* (q>0 or not D)then\na('zscore',l,f)\na('hdel',c,'woken')\nend\nlocal v */
-    "=o\266T\037\230q>=T\232\220k=\337h.hu\350\nf\231i,S \375 pairs(B)do\266" /* =o\nif T>0 and q>=T then\nlocal k=math.huge\nfor i,S in pairs(B)do\nif  */
-    "S\037\236k=\337h.m\375(k,i\251\211v=k-e\n\277G\241\316\236\326\312" /* S>0 then k=math.min(k,i)end\nend\nv=k-e\nend\nif G=='0' then return{0, */
-    "v,\327\300k=ag\230F(ag\244w=ag\225(k\241\212\231k\241f\006\355" /* v,e}end\nlocal k=ag and F(ag)\nlocal w=ag and(k==f or k==false and not  */
-    "H\244\342\254H \226(t[4]\231\317)\3578)\264r\3578\242i\232\220" /* H)\nlocal i=not H or(t[4]or ''):sub(1,8)~=r:sub(1,8)\nif i then\nlocal  */
-    "k=H\225(\303pos\272\274\233MAXLEN\201\022)\226(\021,\022)\223 \022)\242" /* k=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j,1000)and 1000))\nif  */
-    "k\232\220q=e+(k\336)*z\nif\207\275\351b\002(H)<q\236\322add\301,q\274\251\262" /* k then\nlocal q=e+(k+1)*z\nif tonumber(H)<q then a('zadd',l,q,f)end\nelse */
-    "\n\322add\301\233XX\2010\274\244p=\206rp\023h\272\274\202\322add\301,e+\337h.\323x(" /* \na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\na('zadd',l,e+math.max( */
-    "o,0)+p*z\274\202\211\340\272\3412096\222\222\255\202\340\301\3412096\222\222" /* o,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire',l,'120960000 */
-    "\255\202\211ac(X(2*G)\202\311\273\274,A\024]\362A\026\362G\234\324S\270ARGV" /* 0')\nend\nac(X(2*G))\na('hset',c,f,A[1]..' '..A[2]..' '..G..' S'..ARGV */
-    "\026\242i\236\3630\251\214w\236v=G/25 \262\214h\230h\264f\236v=-1 " /* [2])\nif i then u(0)end\nif w then v=G/25 elseif h and h~=f then v=-1  */
-    "\211\326\312v,\327\n" /* end\nreturn{0,v,e}\n */
+    "\217\372F(q\202f\231\342q,q+8 do\243n=\026,i\242\251n" /* local function F(q)\nfor i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n */
+    "\240\332\011 \212if(\377\272\334\360\302):f\361\203^\252+ \252+ \252+ S\007\215" /*  then return false end\nif(a('hget',b,n)or ''):find('^%d+ %d+ %d+ S')then */
+    " \332n \212\212\277n=d\241\321\243q=u:\001\002\203^-(.*)'\247" /*  return n end\nend\nend\nlocal n=d=='0'\nlocal q=u:match('^-(.*)')\nlocal  */
+    "D=t\276\351b\003(k\3600\243C=t\276\351b\003(Q\3600\243I=V\227E>f\243P" /* D=tonumber(k)or 0\nlocal C=tonumber(Q)or 0\nlocal I=V and E>f\nlocal P */
+    "=\251n\227I\023q\227Q\241k\244\251q\227C>D\227C<2^53\242n\244P\240" /* =not n and I and(q and Q==k or not q and C>D and C<2^53)\nif n or P then  */
+    "\340\236,\325\211.\325x(o\317)\337728\222\305\254\214P\237\217P,\342af\241\321" /* a('pexpire',b,math.max(o,d)+172800000)end\nif P then\nlocal P,i=af=='0' */
+    "\227q,X(d\242P\244i>=E\240O=d\232z \264 \342E \301K\240y\015\254" /*  and q,X(d)\nif P or i>=E then O=d..z else i=E end\nif K then y(e)end\n */
+    "\214\251ab\240\204(\254ai\015,Q,i,q\244af,O\202ac(i\242ab\237R(\202w" /* if not ab then al()end\nai(e,Q,i,q or af,O)\nac(i)\nif ab then\nR()\nw */
+    "={}\n\301h\023ab\244P)\215 aj(\254R(\202\330\303C,\331\352\214q\237" /* ={}\nend\nif h and(ab or P)then aj()end\nR()\nreturn{1,C,f}\nelseif q then\n */
+    "\330-\303\017\352\214W\355n\237\332W\n\277q=I\023" /* return{-1,0,f}\nelseif W and not n then\nreturn W\nend\nlocal q=I and( */
+    "\251n\244\013\302\244Q\241k\242q\237t=Q\n\204(\202w={e,Q\232' 0 0 \255}\n\301" /* not n or k=='' or Q==k)\nif q then\nt=Q\nal()\nw={e,Q..' 0 0 0'}\nend\nif  */
+    "D>c\355n\240m=\321\232k \301n\227\013\302\023K\244\251q)\215 y\015" /* D>c and not n then m='0'..k end\nif n and k=='' and(K or not q)then y(e */
+    "\254\217C=o\241\014\244Z\244q\273C\240aj(\251n\227e\254\217D=n" /* )end\nlocal C=o==-2 or Z or q\nif C then aj(not n and e)end\nlocal D=n */
+    "\355C\227\377t\204l\253)[2]\241\321\243E=n\227p\2410\355D\023" /*  and not C and a('hgetall',g)[2]=='0'\nlocal E=n and p==0 and not D and( */
+    "\251h\244F(0)\241\011\247D\nif#x>0\244Z\227p>0\237\214aa\240a" /* not h or F(0)==false)\nlocal D\nif#x>0 or Z and p>0 then\nif aa then a */
+    "c(X(d)\254if#x>0\244q\240R(q\355aa\227e\254\264\214C\237" /* c(X(d))end\nif#x>0 or q then R(q and not aa and e)end\nelseif C then\n */
+    "\214o\263\014\237\340\253\341'\202o=1\nak(true\202\212D=h\227N(\251n" /* if o~=-2 then\na('pexpire',g,'1')\no=1\nak(true)\nend\nD=h and N(not n */
+    "\227e,V\227e\242D\241true\355n\237\214o\263\014\240o=\271ttl\253" /*  and e,V and e)\nif D==true and not n then\nif o~=-2 then o=a('pttl',g */
+    "\254w={}\nad\015\317\341\201d\232z\202ac(X(d)\202R(\202w,x={},{}\naj(\202if#x>0\240" /* )end\nw={}\nad(e,d,'1',d..z)\nac(X(d))\nR()\nw,x={},{}\naj()\nif#x>0 then  */
+    "R(\254\264\214D\241'giv\200'\237o=\271ttl\253\202\264\273q\227m\263\321\240" /* R()end\nelseif D=='given' then\no=a('pttl',g)\nelse\nif q and m~='0' then  */
+    "\016\225\354d\201t\254\214o\263\014\240\205\267\253\254\212\301" /* a('hset',b,'released',t)end\nif o~=-2 then a('del',g)end\nend\nend\nif  */
+    "n\237\214E\240\356\233limit'\254\330(q\244k\263\302\227t\241k)" /* n then\nif E then a('hdel',b,'limit')end\nreturn{(q or k~='' and t==k) */
+    "\223 1\244\275\017\n\301aa\240\330\303t\276\351b\003(aa),\331\301L\023" /* and 1 or 0,0,f}\nend\nif aa then return{1,tonumber(aa),f}end\nif L and( */
+    "p>0\244\251C)\215\n\336sco\225\311\312\202\356\233w\021'\202\277q=" /* p>0 or not C)then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nlocal q= */
+    "o\273T>0\227p>=T\237\217n=\325\211.hu\350\nf\231i,S \376 pairs(B)do\273" /* o\nif T>0 and p>=T then\nlocal n=math.huge\nfor i,S in pairs(B)do\nif  */
+    "S>0\240n=\325\211.m\376(n,i\254\212q=n-f\n\301u\241\321\240\330\275" /* S>0 then n=math.min(n,i)end\nend\nq=n-f\nend\nif u=='0' then return{0, */
+    "q,\331\277n=ag\227F(ag\247p=ag\023n\241e\244n\241\011\355" /* q,f}end\nlocal n=ag and F(ag)\nlocal p=ag and(n==e or n==false and not  */
+    "K\247\342\251K \226(\3624\030\302)\3578)\263r\3578\242i\237\217" /* K)\nlocal i=not K or(s[4]or ''):sub(1,8)~=r:sub(1,8)\nif i then\nlocal  */
+    "\342K\023\304pos\274\312\233MAXLEN\201\027\360\026,\027)\223 \027\202\326" /* i=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\na('hset',b */
+    "\312,\3624\030'0 0\313u\202\3630\242\251i\237\336add\311\233XX\201\275e\202\342\205" /* ,e,s[4]or '0 0 '..u)\nv(0)\nif not i then\na('zadd',l,'XX',0,e)\ni=a(' */
+    "rp\031h\274\312)\032\364\336add\311\233GT\201f+\325\211.\325x(o,0)+(i\337)*G\312\202\340" /* rpush',j,e)-1\nend\na('zadd',l,'GT',f+math.max(o,0)+(i+1)*G,e)\na('pexpire */
+    "\274\3412096\222\222\255\202\340\311\3412096\222\222\255\202\212ac(X(2*u)\202\326" /* ',j,'1209600000')\na('pexpire',l,'1209600000')\nend\nac(X(2*u))\na('hset',b */
+    "\312,A[1]\365A[2]\365u\232' S\265ARGV[2]\242p\240q=u/25 \264\214h\227" /* ,e,A[1]..' '..A[2]..' '..u..' S'..ARGV[2])\nif p then q=u/25 elseif h and  */
+    "h\263e\240q=\032 \212\330\275q,\331\n" /* h~=e then q=-1 end\nreturn{0,q,f}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\220p\001\275\351b\002(ARGV[3]\0030\266\254ab\230E>e\225\207\275\351b\002(Q)>\337h." /* local p=tonumber(ARGV[3])or 0\nif not ab and E>e and tonumber(Q)>math. */
-    "\323x(m,p)t\215\n\340\240,\337h.\323x(o\305)\336728\222\304\244\342X(d\242" /* max(m,p)then\na('pexpire',c,math.max(o,d)+172800000)\nlocal i=X(d)\nif  */
-    "i>=E\236O=d\234y \262 \342E \277H\236x\011\251\204(\202ai\011,Q,i,af,O\202" /* i>=E then O=d..y else i=E end\nif H then x(f)end\nal()\nai(f,Q,i,af,O)\n */
-    "ac(i\202R(\202\326\302t\275\351b\002(Q),\327\n\300\342f:g\265\203\252+$\201G\321" /* ac(i)\nR()\nreturn{1,tonumber(Q),e}\nend\nlocal i=f:gsub('%d+$',G:sub( */
-    "2)\244k=o\264\007\355Z\225(n\241m\243\376\333hold\002')\241f\202k=k" /* 2))\nlocal k=o~=-2 and not Z and(n==m or a('hget',c,'holder')==f)\nk=k */
-    "\230\376t\253,i\242\254k\236\326-\302\014\277W\236\330" /*  and a('hget',g,i)\nif not k then return{-1,0,e}end\nif W then return  */
-    "W \211s=m\266p>b\236n=ARGV[3]\211v={i,m\234\3240 0 \255}\nad\011\305\341\201d\234" /* W end\ns=m\nif p>b then n=ARGV[3]end\nv={i,m..' 0 0 0'}\nad(f,d,'1',d.. */
-    "y\202\356\253\274\202ac(X(d)\202R(i\202w,v={},{}\naj(\202if#w\037\236R(\251" /* y)\na('hdel',g,f)\nac(X(d))\nR(i)\nw,v={},{}\naj()\nif#w>0 then R()end\n */
-    "\326\302t\275\351b\002(aa),\327\n" /* return{1,tonumber(aa),e}\n */
+    "\217p=t\276\351b\003(ARGV[3]\3600\273\251ab\227E>\206\223 t\276\351b\003(Q)>\325\211." /* local p=tonumber(ARGV[3])or 0\nif not ab and E>f and tonumber(Q)>math. */
+    "\325x(k,p)\215\n\340\236,\325\211.\325x(o\317)\337728\222\305\247\342X(d\242" /* max(k,p)then\na('pexpire',b,math.max(o,d)+172800000)\nlocal i=X(d)\nif  */
+    "i>=E\240O=d\232z \264 \342E \301K\240y\015\254\204(\202ai\015,Q,i,af,O\202" /* i>=E then O=d..z else i=E end\nif K then y(e)end\nal()\nai(e,Q,i,af,O)\n */
+    "ac(i\202R(\202\330\303t\276\351b\003(Q),\331\n\277\342e:g\270\203\252+$\201u\323" /* ac(i)\nR()\nreturn{1,tonumber(Q),f}\nend\nlocal i=e:gsub('%d+$',u:sub( */
+    "2)\247n=o\263\014\355Z\023m\241k\244\377\272\233hold\003\007\241e\202n=n" /* 2))\nlocal n=o~=-2 and not Z and(m==k or a('hget',b,'holder')==e)\nn=n */
+    "\227\377t\253,i\242\251n\240\330-\303\017\301W\240\332" /*  and a('hget',g,i)\nif not n then return{-1,0,f}end\nif W then return  */
+    "W \212t=k\273p>c\240m=ARGV[3]\212w={i,k\232' 0 0 \255}\nad\015\317\341\201d\232" /* W end\nt=k\nif p>c then m=ARGV[3]end\nw={i,k..' 0 0 0'}\nad(e,d,'1',d.. */
+    "z\202\320\253\312\202ac(X(d)\202R(i\202x,w={},{}\naj(\202if#x>0\240R(\254" /* z)\na('hdel',g,e)\nac(X(d))\nR(i)\nx,w={},{}\naj()\nif#x>0 then R()end\n */
+    "\330\303t\276\351b\003(aa),\331\n" /* return{1,tonumber(aa),f}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -423,16 +422,16 @@ static const PORT_FLASH uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4332, "231e95db0b6286101566c56a37dc96f541479945"};
+    {common, lock_before, hand_over, lock_after}, 4351, "2abf13c8a30eeccfc450a43c2f2b3728e3bbe982"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4128, "9626dbb4b66699e28b1820cf4b694a00326bdedf"};
+    {common, break_before, hand_over, break_after}, 4177, "1999854d0400f21424e26268c604aaea92646516"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8605, "987c649493dc100d2724d6de5da4e14373894488"};
+    {common, hand_over, share, shared}, 8616, "f56c093ae8bd15544bb84a4c3c8c4adcae96c1e5"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6838, "19d288bac3b8d3d028c6e1e90af855936d93562a"};
+    {common, hand_over, share, downgrade}, 6887, "87c2e05cc18e4dae62a1ce894044ecc6996c96d6"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

@@ -43,7 +43,7 @@ local call = redis.call
 local time = call('time')
 local micros = time[1] .. ('00000' .. time[2]):sub(-6) -- since 1970
 local now = tonumber(micros:sub(1, -4))
-if now > expires + 0 then return {-2, 0, now} end
+if now > expires + 0 and (token == '' or mode .. lease ~= '00') then return {-2, 0, now} end -- a release ends one hold, however late
 
 local head = call('lindex', queue, '0') -- false when nobody waits
 local score = head and call('zscore', timeout, id)

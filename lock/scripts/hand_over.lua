@@ -3,14 +3,16 @@
 -- For how long a waiter without a readable note may be silent: one of Redisson, or of a later release
 local redisson_timeout = '5000'
 
--- Removes a waiter. Its note goes first: if this stops half-way, a waiter that has a place and no note
--- gets its note back when it asks again. The next waiter is looked up before, because Redis deletes the
--- keys of the queue with the last waiter.
+-- Removes a waiter. Its note goes after its place, because a place without a note is taken for that of a
+-- waiter of Redisson, and before its score, because who has a note and a score is taken to have a place. The
+-- first HDEL shows that the second one will not be refused. The next waiter is looked up before, because
+-- Redis deletes the keys of the queue with the last waiter.
 local function forget(waiter)
-  call('hdel', meta, waiter, 'suspect:' .. waiter)
-  if not head then return end
+  call('hdel', meta, 'suspect:' .. waiter)
+  if not head then return call('hdel', meta, waiter) end
   if waiter == head then head = call('lindex', queue, '1') end
   call('lrem', queue, '1', waiter)
+  call('hdel', meta, waiter)
   call('zrem', timeout, waiter)
 end
 

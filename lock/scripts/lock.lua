@@ -121,20 +121,19 @@ if mode == '0' then return {0, ttl, now} end
 -- them: the note is written last.
 local old = not score or (notes[4] or ''):sub(1, 8) ~= micros:sub(1, 8)
 if old then
-  local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
-  if ahead then
-    local need = now + (ahead + 1) * chain
-    if score + 0 < need then call('zadd', timeout, need, id) end
-  else
+  local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or call('lindex', queue, 1000) and 1000)
+  -- A place has a note from the beginning. If the script stops half-way, a new one is that of a dead waiter.
+  call('hset', meta, id, notes[4] or '0 0 ' .. mode)
+  prolong(0)
+  if not ahead then
     call('zadd', timeout, 'XX', 0, id) -- changes nothing; if refused, leaves no entry without score
-    local place = call('rpush', queue, id)
-    call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
+    ahead = call('rpush', queue, id) - 1
   end
+  call('zadd', timeout, 'GT', now + math.max(ttl, 0) + (ahead + 1) * chain, id)
   -- If all waiters vanish, what they leave behind expires after a fortnight: no lease is longer.
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')
 end
 call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode)
-if old then prolong(0) end
 if head and head ~= id then ttl = -1 end
 return {0, ttl, now}

@@ -122,20 +122,18 @@ local near = stopped and (first == id or first == false and not score) -- or que
 -- As in lock.lua.
 local old = not score or (notes[4] or ''):sub(1, 8) ~= micros:sub(1, 8)
 if old then
-  local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
-  if ahead then
-    local need = now + (ahead + 1) * chain
-    if tonumber(score) < need then call('zadd', timeout, need, id) end
-  else
+  local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or call('lindex', queue, 1000) and 1000)
+  call('hset', meta, id, notes[4] or '0 0 ' .. mode)
+  prolong(0)
+  if not ahead then
     call('zadd', timeout, 'XX', 0, id)
-    local place = call('rpush', queue, id)
-    call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
+    ahead = call('rpush', queue, id) - 1
   end
+  call('zadd', timeout, 'GT', now + math.max(ttl, 0) + (ahead + 1) * chain, id)
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')
 end
 name_limit(end_of(2 * mode)) -- a claim begins within its waiter timeout, and lasts for another one
 call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' S' .. ARGV[2])
-if old then prolong(0) end
 if near then wait = mode / 25 elseif head and head ~= id then wait = -1 end
 return {0, wait, now}

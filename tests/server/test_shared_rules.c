@@ -20,6 +20,9 @@ enum { LISTENERS = 6 };
 static struct raw listener[LISTENERS];
 static int listening;
 
+/* When the next requests expire: ages ago, or never. */
+static bool expired;
+
 /* The answer to the last request, {state, value, now}. */
 static int64_t state, value, server_now;
 
@@ -39,6 +42,7 @@ static void begin_rules(void)
   load(&fairlock_shared_script);
   load(&fairlock_break_script);
   listening = 0;
+  expired = false;
 }
 
 static void end_rules(void)
@@ -61,7 +65,7 @@ static int64_t run(const struct fairlock_script *script, const char *id, const c
                    int limit)
 {
   char all[160];
-  (void)snprintf(all, sizeof all, "%s 9000000000000 %s", id, words);
+  (void)snprintf(all, sizeof all, "%s %s %s", id, expired ? "1000" : "9000000000000", words);
   take_answer(raw_run(&redis, "EVALSHA %s 4 rules " QUEUE " " SCORES " " NOTES " %s %d",
                       script->sha1, all, limit));
   return state;
@@ -263,6 +267,47 @@ static void test_waiter_at_the_limit(void)
   CHECK_EQUAL(strtoll(raw_text(&redis, "HGET " NOTES " token"), NULL, 10), entered.token);
   CHECK(strcmp(raw_text(&redis, "HGET " NOTES " holder"), "c:1") == 0);
   CHECK_EQUAL(strtoll(raw_text(&redis, "HGET " NOTES " released"), NULL, 10), first);
+  end_rules();
+}
+
+/*
+ * A release that names its token ends that hold however late it comes, and no later one. All else
+ * does nothing when it has expired.
+ */
+static void test_expired(void)
+{
+  begin_rules();
+  CHECK_EQUAL(ask_alone("a:1", "0 30000+"), 1);
+  int64_t alone = value;
+  expired = true;
+  CHECK_EQUAL(ask_alone("b:1", "0 30000+"), -2);
+  CHECK_EQUAL(ask_alone("b:1", "5000 30000+"), -2);
+  CHECK_EQUAL(ask_alone("a:1", "0 0"), -2); /* to leave */
+  CHECK_EQUAL(run_with(&fairlock_lock_script, "a:1", "-1 30000+", 0, alone), -2);
+  CHECK_EQUAL(break_hold("x:1", alone), -2);
+  CHECK_EQUAL(release_alone("a:1", alone - 1), 0);
+  CHECK(holds("a:1"));
+  CHECK_EQUAL(release_alone("a:1", alone), 1);
+  CHECK(!holds("a:1"));
+  CHECK_EQUAL(release_alone("a:1", alone), 1);
+  expired = false;
+  CHECK_EQUAL(run_with(&fairlock_lock_script, "a:1", "0 30000+", 0, alone), 1);
+  expired = true;
+  (void)release_alone("a:1", alone);
+  CHECK(holds("a:1"));
+  expired = false;
+  CHECK(raw_run(&redis, "DEL rules"));
+  int64_t shared = enter("a:1", 2, "30000+");
+  (void)enter("b:1", 2, "30000+");
+  wait_as("c:1", 2);
+  expired = true;
+  CHECK_EQUAL(ask("d:1", 2, "5000 30000+"), -2);
+  CHECK_EQUAL(ask("c:1", 2, "0 0"), -2);
+  CHECK_EQUAL(ask_with("a:1", 2, "-1 30000+", shared), -2);
+  CHECK_EQUAL(ask_with("a:1", 2, "0 0", shared - 1), 0);
+  CHECK(holds("a:1") && waits("c:1") && counted() == 2);
+  CHECK_EQUAL(ask_with("a:1", 2, "0 0", shared), 1);
+  CHECK(!holds("a:1") && holds("c:1"));
   end_rules();
 }
 
@@ -891,6 +936,7 @@ static void test_break_keeps_the_key(void)
 const struct check_test check_tests[] = {
     {"shared rules: as many as may", test_limit},
     {"shared rules: a waiter at the limit", test_waiter_at_the_limit},
+    {"shared rules: requests that have expired", test_expired},
     {"shared rules: another limit", test_other_limit},
     {"shared rules: a limit ends", test_limit_ends},
     {"shared rules: a limit outlasts claims", test_limit_outlasts_claims},

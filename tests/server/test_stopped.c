@@ -121,6 +121,23 @@ static const char audit[] = "local ttl = redis.call('pttl', KEYS[1])\n"
                             "end\n"
                             "return {alone, live, counted, latest - now, ttl}\n";
 
+/*
+ * Of our waiters, those that have a place and no note, so that the place is taken for one of Redisson's;
+ * and those that have a score and a note, and no place, which they are taken to have.
+ */
+static const char places[] =
+    "local unnoted, unplaced = 0, 0\n"
+    "for _, waiter in ipairs(redis.call('lrange', KEYS[1], 0, -1)) do\n"
+    "  local noted = redis.call('hexists', KEYS[3], waiter) == 1\n"
+    "  if waiter:find('^a:') and not noted then unnoted = unnoted + 1 end\n"
+    "end\n"
+    "for _, waiter in ipairs(redis.call('zrange', KEYS[2], 0, -1)) do\n"
+    "  local placed = redis.call('lpos', KEYS[1], waiter)\n"
+    "  local heard = redis.call('hget', KEYS[3], waiter)\n"
+    "  if heard and heard:sub(1, 2) ~= '0 ' and not placed then unplaced = unplaced + 1 end\n"
+    "end\n"
+    "return {unnoted, unplaced}\n";
+
 struct hash {
   int64_t alone, live, counted, rest, ttl;
 };
@@ -164,6 +181,18 @@ static bool check_hash(const struct trial *trial)
   good &= CHECK(hash.live <= LIMIT && hash.live <= hash.counted);
   if (!trial->stopped) good &= CHECK_EQUAL(hash.live, hash.counted);
   good &= CHECK(hash.rest <= hash.ttl + 1);
+  return tell(good, trial);
+}
+
+/* What must be true of the queue at any time, however a script was stopped. */
+static bool check_places(const struct trial *trial)
+{
+  CHECK(raw_run(&redis,
+                "EVAL %s 3 redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s}",
+                places, trial->name, trial->name, trial->name));
+  if (!CHECK_EQUAL(redis.count, 3)) return false;
+  bool good = CHECK_EQUAL(redis.element[1].integer, 0);
+  good &= CHECK_EQUAL(redis.element[2].integer, 0);
   return tell(good, trial);
 }
 
@@ -300,7 +329,8 @@ static bool request(struct trial *trial, const struct request *request)
   if (answered) on_answer(trial, request, sent);
   else if (!CHECK(strstr(redis.element[0].text, "STOPPED") != NULL))
     printf("# %s\n", redis.element[0].text);
-  if (!check_hash(trial)) printf("# after a request of %s\n", id_of(request->by));
+  if (!check_hash(trial) || !check_places(trial))
+    printf("# after a request of %s\n", id_of(request->by));
   return answered;
 }
 

@@ -335,7 +335,7 @@ static void zscore(const struct call *call)
   else reply_score(call->reply, entry->score);
 }
 
-/* ZADD key [XX | NX] score member */
+/* ZADD key [XX | NX | GT] score member */
 static void zadd(const struct call *call)
 {
   struct key *key;
@@ -343,7 +343,8 @@ static void zadd(const struct call *call)
   bool fresh;
   bool only_old = text_is(call->argv[2], "XX");
   bool only_new = text_is(call->argv[2], "NX");
-  int at = only_old || only_new ? 3 : 2;
+  bool only_more = text_is(call->argv[2], "GT");
+  int at = only_old || only_new || only_more ? 3 : 2;
   if (call->argc != at + 2) {
     reply_error(call->reply, syntax);
     return;
@@ -355,7 +356,7 @@ static void zadd(const struct call *call)
     integer(call, 0);
     return;
   }
-  if (entry != NULL && only_new) {
+  if (entry != NULL && (only_new || (only_more && score <= entry->score))) {
     integer(call, 0);
     return;
   }

@@ -5,11 +5,21 @@
 
 #include <string.h>
 
+/* A place of ours has a note: without it, it would be taken for one of Redisson's. */
+static void check_note(const struct lock *lock, const struct party *party, const struct key *ours)
+{
+  struct world *world = party->world;
+  if (party->device == NULL || world->profile.other == RELEASE_KEPT) return;
+  if (ours == NULL || dict_find(&ours->dict, text_of(party->id)) == NULL)
+    world_fail(world, "%s: %s has no note", lock->text[1], party->id);
+}
+
 void check_queue(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
   struct key *queue = store_find(store, lock->keys[1]);
   struct key *scores = store_find(store, lock->keys[2]);
+  const struct key *ours = store_find(store, lock->keys[3]);
   uint32_t waiting = queue != NULL ? queue->list.used : 0;
   uint32_t scored = scores != NULL ? scores->dict.used : 0;
   if (world->profile.faults & FAULT_EVICT) return;    /* any of the keys may have gone alone */
@@ -23,10 +33,10 @@ void check_queue(struct world *world, struct lock *lock)
     const struct entry *score = dict_find(&scores->dict, id);
     if (score == NULL) world_fail(world, "%s: %s has no score", lock->text[0], item->data);
     else check_score(world, party_named(world, id), score, i);
+    if (party_named(world, id) != NULL) check_note(lock, party_named(world, id), ours);
     if (list_find(&queue->list, id, i) >= 0)
       world_fail(world, "%s: %s waits twice", lock->text[0], item->data);
   }
-  const struct key *ours = store_find(store, lock->keys[3]);
   if (ours != NULL && ours->expires == STORE_NEVER && exact)
     world_fail(world, "%s has no end", lock->text[3]);
 }

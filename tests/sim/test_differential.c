@@ -257,6 +257,7 @@ static bool random_command(void)
   const char *form = forms[random_below(random, sizeof forms / sizeof forms[0])];
   size_t name = strcspn(form, " ");
   static const char *const keys[] = {"k1", "k2", "k3"};
+  static const char *const options[] = {"XX", "NX", "GT"};
   argv[argc++] = (struct text){form, name};
   for (const char *at = form + name + 1; *at != 0; at++) {
     char *space = room[argc - 4];
@@ -277,7 +278,7 @@ static bool random_command(void)
       argv[argc++] = text_of("MAXLEN");
       break;
     case 'Y':
-      argv[argc++] = text_of(random_chance(random, 500) ? "XX" : "NX");
+      argv[argc++] = text_of(options[random_below(random, 3)]);
       break;
     case 'm':
       argv[argc++] = any(space, random_chance(random, 200) ? 0 : 9);
