@@ -312,108 +312,110 @@ static const PORT_FLASH uint8_t inspect[] =
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\217Y=3\243o=\325\211.m\376(\271ttl\253),1e15\247D=o\263\014\227\235m" /* local Y=3\nlocal o=math.min(a('pttl',g),1e15)\nlocal D=o~=-2 and a('hm */
-    "\350t\253\312\233sha\344\007\226{}\243V,Z=D[1],D[2]\243Q,E,af,O=(V\244\302):" /* get',g,e,'shared')or{}\nlocal V,Z=D[1],D[2]\nlocal Q,E,af,O=(V or ''): */
-    "\001\002\203^(\252\037\037\347%S\316'\247ab=V\355Q\355Z\273" /* match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ab=V and not Q and not Z\nif  */
-    "ab\237Q,E,af,O=m:\001\002\203^\252+$'\360'0\201f+(o<0\227d\244\325\211.m\376(o,1e" /* ab then\nQ,E,af,O=m:match('^%d+$')or '0',f+(o<0 and d or math.min(o,1e */
-    "9)),V:\001\002\203^\252+$'\360'1\201d\232z\n\277\372R(n\247\342t\276" /* 9)),V:match('^%d+$')or '1',d..z\nend\nlocal function R(n)\nlocal i=ton */
-    "\351b\003(n\3600\n\332i>\206\223 i<f+2e9\227i\364E=R(E\3600\243n,p" /* umber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nE=R(E)or 0\nlocal n,p */
-    "=(\377\272\233limit'\360\302):\001\002\203^(\252\252\375\375\375\375\375\375\375?) (\252\316" /* =(a('hget',b,'limit')or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+) */
-    "%f[ %z]'\247W=n\227n\263ARGV[2]\223 R(p)\223{2,t\276\351b\003(n),\331\243" /* %f[ %z]')\nlocal W=n and n~=ARGV[2]and R(p)and{2,tonumber(n),f}\nlocal  */
-    "T=d\241\321\227W\227W[2\030t\276\351b\003(ARGV[2]\247\372ac(i\242" /* T=d=='0' and W and W[2]or tonumber(ARGV[2])\nlocal function ac(i)\nif  */
-    "n\241ARGV[2]\215 \342\325\211.\325x(R(p\360i,i\254\016limit\201ARGV[2]\365" /* n==ARGV[2]then i=math.max(R(p)or i,i)end\na('hset',b,'limit',ARGV[2]..' '.. */
-    "i\202\277B,p={},0\243w={}\243x={}\243aa\243U\243" /* i)\nend\nlocal B,p={},0\nlocal w={}\nlocal x={}\nlocal aa\nlocal U\nlocal  */
-    "ag\243ah=m\357\0320)\263r\357\0320\202f\231i,S \376(Z\244\302):g\001\002\203(" /* ag\nlocal ah=m:sub(1,-10)~=r:sub(1,-10)\nfor i,S in(Z or ''):gmatch('( */
-    "\252\037\316\007do\n\342R(i\242i\237B[i]=(B[i\0300)+S\np\005+S\364\277" /* %d+) (%d+)')do\ni=R(i)\nif i then\nB[i]=(B[i]or 0)+S\np=p+S\nend\nend\nlocal  */
-    "\372ai(P\334,i,q,O\202B[i]=(B[i\0300)\337\np\005\337\nw[#w\337]=P\nw[#w\337]=n" /* function ai(P,n,i,q,O)\nB[i]=(B[i]or 0)+1\np=p+1\nw[#w+1]=P\nw[#w+1]=n */
-    "\365i\365q\365O\n\277\372\204(\242B[E]\215\nB[E]=" /* ..' '..i..' '..q..' '..O\nend\nlocal function al()\nif B[E]then\nB[E]= */
-    "B[E]\032\np\005\032\364\277\372X(n\247am,F=\325\211.f\225xp(n\247" /* B[E]-1\np=p-1\nend\nend\nlocal function X(n)\nlocal am,F=math.frexp(n)\nlocal  */
-    "C=\325\211.\325x(2^(F-5),1\202\332\325\211.ceil((f+n)/C)*C\n\277\372" /* C=math.max(2^(F-5),1)\nreturn math.ceil((f+n)/C)*C\nend\nlocal function  */
-    "ad(P\334,q,O,C,I\247F=t\276\351b\003(m\3600\nm=F>=t\276\351b\003(r)\223 F<2^53\224" /* ad(P,n,q,O,C,I)\nlocal F=tonumber(m)or 0\nm=F>=tonumber(r)and F<2^53 and */
-    "\203%.0f\007:f\226\001(F\337\360r\273P\241e\240aa=m \212ai(P,m,X(n),q,O\202x[#" /* ('%.0f'):format(F+1)or r\nif P==e then aa=m end\nai(P,m,X(n),q,O)\nx[# */
-    "x\337]={P,C,I,m\365f\365n}\n\277\372aj(F\247q,ae=" /* x+1]={P,C,I,m..' '..f..' '..n}\nend\nlocal function aj(F)\nlocal q,ae= */
-    "\275\011\nwhi\335#x<Y do\243n=h\273q>0\240n=\026,q\254\214" /* 0,false\nwhile#x<Y do\nlocal n=h\nif q>0 then n=a('lindex',j,q)end\nif  */
-    "F\023\251n\244n\241F)\215\273ae\244T>0\227p>=T\240\332\212ad(F\317" /* F and(not n or n==F)then\nif ae or T>0 and p>=T then return end\nad(F,d */
-    "\341\201d\232z\202F=nil\nq=q\337\352\214\251n\237\261\352\243I='\345" /* ,'1',d..z)\nF=nil\nq=q+1\nelseif not n then\nreturn\nelse\nlocal I='redis */
-    "s\276_\213ck__\002ann\234\265j\32320)\232':\265n\243C=\271\250\270\036n\351\270\201I)[" /* son_lock__channel'..j:sub(20)..':'..n\nlocal C=a('pubsub','numsub',I)[ */
-    "2]>0\227'p\250l\314h'\273\251C\237\217F=\035p\250\270\036shard" /* 2]>0 and 'publish'\nif not C then\nlocal F=redis.pcall('pubsub','shard */
-    "n\351\270\201I)[2]\nC=F\227F>0\227'sp\250l\314h'\n\277ak=n\241J\227\3624\030" /* numsub',I)[2]\nC=F and F>0 and 'spublish'\nend\nlocal ak=n==J and s[4]or  */
-    "\377\272\334\247an,ao,F=(ak\244\302):\001\002\203^(\252\037\347[1-9]\252\252" /* a('hget',b,n)\nlocal an,ao,F=(ak or ''):match('^(%d+) (%d+) ([1-9]%d%d */
-    "\252\252\375\375\375\375?)%f[ %z]'\247Y=t\276\351b\003((ak\244\302):\001\002\203^\252+ \252" /* %d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Y=tonumber((ak or ''):match('^%d+ %d */
-    "+ \252+ S(\252\316%f[ %z]\007\242F\227an*\027+ao/\027+F<=\206\215\273T>0\227" /* + %d+ S(%d+)%f[ %z]'))\nif F and an*1000+ao/1000+F<=f then\nif T>0 and  */
-    "p>=T\240\332\212y(n\202\264\214C\023ae\244\251Y\244Y>0\227p>=Y)\215" /* p>=T then return end\ny(n)\nelseif C and(ae or not Y or Y>0 and p>=Y)then */
-    "\273\251Y\240ag=q \301\251F\240U={n,C,I}\212\261\352\214C" /* \nif not Y then ag=q end\nif not F then U={n,C,I}end\nreturn\nelseif C */
-    "\237\214R((\377t\253\334\360\302):\001\002\203^\252+ (\252\346\007)\215\ny(n\202\264" /*  then\nif R((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\ny(n)\nelse */
-    "\nad(n,F\2330\0360\201C,I\202q=q\337\364\264\214F\237q=q\337\352\214p\2410\237" /* \nad(n,F,'0','0',C,I)\nq=q+1\nend\nelseif F then\nq=q+1\nelseif p==0 then\n */
-    "\261\352\243F,ak=\336sco\225\311\334\360'0\036s\031pe\315:\265n\243an" /* return\nelse\nlocal F,ak=a('zscore',l,n)or '0','suspect:'..n\nlocal an */
-    ",Y=(\377\272,ak\360\302):\001\002\203(%S\037\316'\242an\263F\244t\276\351b\003(Y)" /* ,Y=(a('hget',b,ak)or ''):match('(%S+) (%d+)')\nif an~=F or tonumber(Y) */
-    ">\206\215\n\326,ak,F\365f\202\3630\202Y=f\n\301Y+M<=\206\231t\276\351b" /* >f then\na('hset',b,ak,F..' '..f)\nv(0)\nY=f\nend\nif Y+M<=f or tonumb */
-    "\003(F)<=\206\215\ny(n\202\264\nae=true\nq=q\337\364\212\212\212\277" /* er(F)<=f then\ny(n)\nelse\nae=true\nq=q+1\nend\nend\nend\nend\nend\nlocal  */
-    "\372ak(Y\247D,F=\377t\204l\253),{}\nf\231\342\303#D,2 do\243B=" /* function ak(Y)\nlocal D,F=a('hgetall',g),{}\nfor i=1,#D,2 do\nlocal B= */
-    "D[i\337]:\001\002\203^\252+ (\252\346'\247ae=B\227D[i]\263'sha\344'\355R(B" /* D[i+1]:match('^%d+ (%d+) ')\nlocal ae=B and D[i]~='shared' and not R(B */
-    "\242D[i]\263e\023Y\244ae)\215 F[#F\337]=D[i]\212\212f\231\342\303#F,\027 d" /* )\nif D[i]~=e and(Y or ae)then F[#F+1]=D[i]end\nend\nfor i=1,#F,1000 d */
-    "o\n\320\253,\343pack(F,i,\325\211.m\376(i+999,#F))\202\212\277\372" /* o\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function  */
-    "R(F\247Y,ae={},0\nf\231i,S \376 pairs(B)do\273S>0\237Y[#Y\337]=i\365" /* R(F)\nlocal Y,ae={},0\nfor i,S in pairs(B)do\nif S>0 then\nY[#Y+1]=i..' '.. */
-    "S\nae=\325\211.\325x(ae,i\202\212\277D=ae-f\243an=#x>0\227o\263\014\227" /* S\nae=math.max(ae,i)\nend\nend\nlocal D=ae-f\nlocal an=#x>0 and o~=-2 and  */
-    "\235l\200\253)>2*p\3376\nif#x>0\237\016t\021\201m\233hold\003\201x[#x][1" /* a('hlen',g)>2*p+16\nif#x>0 then\na('hset',b,'token',m,'holder',x[#x][1 */
-    "]\233\225\354d\201t\233\354\201m\242ah\244D>9999999\240\363D\254f\231i,ae \376" /* ],'released',t,'lease',m)\nif ah or D>9999999 then v(D)end\nfor i,ae in */
-    " ipairs(ah\227\377t\204l\236)\226{})do\273i%2\2411\227ae:f\361(h\227'^s\031" /*  ipairs(ah and a('hgetall',b)or{})do\nif i%2==1 and ae:find(h and '^sus */
-    "pe\315:'\244':\007\215 \356,ae\254\212\264\214F\227m\263\321\237\016" /* pect:' or ':')then a('hdel',b,ae)end\nend\nelseif F and m~='0' then\na('hset',b,' */
-    "\225\354d\201t\202\212w[#w\337]='sha\344'\nw[#w\337]=tab\335.c\276cat(Y\233 '\242o" /* released',t)\nend\nw[#w+1]='shared'\nw[#w+1]=table.concat(Y,' ')\nif o */
-    "\263\014\227D>o\240\340\253,D\254\300t\253,\343pack(w)\242F\240" /* ~=-2 and D>o then a('pexpire',g,D)end\na('hset',g,unpack(w))\nif F then  */
-    "\320\253,F\254\214o\241\014\227\035p\310\253,D)\2631\237\205" /* a('hdel',g,F)end\nif o==-2 and redis.pcall('pexpire',g,D)~=1 then\na(' */
-    "\267\253\202\340\253,D\202\301D<o\240\340\253,D\254\214an" /* del',g)\na('pexpire',g,D)\nend\nif D<o then a('pexpire',g,D)end\nif an */
-    "\240ak(\254f\231am\334 \376 ipairs(x)do\243P,C,I,F=\343pack(n\242h\240" /*  then ak()end\nfor am,n in ipairs(x)do\nlocal P,C,I,F=unpack(n)\nif h then  */
-    "y(P\254\214C\240a(C,I,F\254\212H(D\242U\227U[1]\241h\023D\337\305" /* y(P)end\nif C then a(C,I,F)end\nend\nH(D)\nif U and U[1]==h and(D+1000 */
-    "<o \226#x>0)\215 a(U[2],U[3]\233\255\254o=D\364" /* <o or#x>0)then a(U[2],U[3],'0')end\no=D\nend\n */
+    "\217am=3\243o=\325\211.m\376(\271ttl\253),1e15\247F=o\263\014\227\235" /* local am=3\nlocal o=math.min(a('pttl',g),1e15)\nlocal F=o~=-2 and a('h */
+    "m\350t\253\312\233sha\344\007\226{}\243T,X=F[1],F[2]\243Q,D,ai,O=(T\244\302)" /* mget',g,e,'shared')or{}\nlocal T,X=F[1],F[2]\nlocal Q,D,ai,O=(T or '') */
+    ":\001\002\203^(\252\037\037\347%S\316'\247ab=T\355Q\355X\273" /* :match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ab=T and not Q and not X\nif  */
+    "ab\237Q,D,ai,O=m:\001\002\203^\252+$'\360'0\201f+(o<0\227d\244\325\211.m\376(o,1e" /* ab then\nQ,D,ai,O=m:match('^%d+$')or '0',f+(o<0 and d or math.min(o,1e */
+    "9)),T:\001\002\203^\252+$'\360'1\201d\232z\n\277\372R(n\247\342t\276" /* 9)),T:match('^%d+$')or '1',d..z\nend\nlocal function R(n)\nlocal i=ton */
+    "\351b\003(n\3600\n\332i>\206\223 i<f+2e9\227i\364D=R(D\3600\243B,q" /* umber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=R(D)or 0\nlocal B,q */
+    "={},0\nf\231i,S \376(X\244\302):g\001\002\203(\252\037\316\007do\n\342R(i\242i\237" /* ={},0\nfor i,S in(X or ''):gmatch('(%d+) (%d+)')do\ni=R(i)\nif i then\n */
+    "B[i]=(B[i\0300)+S\nq=q+S\364\277\372an(p\202f\231\342p,p+8 " /* B[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal function an(p)\nfor i=p,p+8  */
+    "do\243n=\026,i\242\251n\240\332\011 \277ac," /* do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal ac, */
+    "ad,E=(\377\272\334\360\302):\001\002\203^(\252\037\037\346S'\242E\023n\241e" /* ad,E=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif E and(n==e */
+    "\244ac*\027+ad/\027+E>f)\215 \332n \212\212\277\372ao" /*  or ac*1000+ad/1000+E>f)then return n end\nend\nend\nlocal function ao */
+    "(w\202\332q\2410\023w\244\377t\204l\253)[2]\263\321)\223(\251h\244an(0)\241\011" /* (w)\nreturn q==0 and(w or a('hgetall',g)[2]~='0')and(not h or an(0)==false */
+    "\202\277w,x=(\377\272\233limit'\360\302):\001\002\203^(\252\252\375\375\375\375" /* )\nend\nlocal w,x=(a('hget',b,'limit')or ''):match('^(%d%d?%d?%d?%d?%d */
+    "\375\375\375?) (\252\316%f[ %z]'\247Y=w\227w\263ARGV[2]\223 R(x)\223 \251ao" /* ?%d?%d?%d?) (%d+)%f[ %z]')\nlocal Y=w and w~=ARGV[2]and R(x)and not ao */
+    "(T\244X\244o\241\014)\223{2,t\276\351b\003(w),\331\243U=d\241\321\227Y\227Y[2\030" /* (T or X or o==-2)and{2,tonumber(w),f}\nlocal U=d=='0' and Y and Y[2]or  */
+    "t\276\351b\003(ARGV[2]\247\372ae(i\242w\241ARGV[2]\215 \342\325\211.\325x(" /* tonumber(ARGV[2])\nlocal function ae(i)\nif w==ARGV[2]then i=math.max( */
+    "R(x\360i,i\254\016limit\201ARGV[2]\365i\202\277w={}\243" /* R(x)or i,i)end\na('hset',b,'limit',ARGV[2]..' '..i)\nend\nlocal w={}\nlocal  */
+    "x={}\243aa\243V\243aj\243ak=m\357\0320)\263r\357\0320\247" /* x={}\nlocal aa\nlocal V\nlocal aj\nlocal ak=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
+    "\372\204(P,C,i,af,O\202B[i]=(B[i\0300)\337\nq=q\337\nw[#w\337]=P\nw[#w\337]=" /* function al(P,C,i,af,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nw[#w+1]=P\nw[#w+1]= */
+    "C\365i\365af\365O\n\277\372ap(\242B[D]\215\nB[D" /* C..' '..i..' '..af..' '..O\nend\nlocal function ap()\nif B[D]then\nB[D */
+    "]=B[D]\032\nq=q\032\364\277\372Z(W\247aq,I=\325\211.f\225xp(" /* ]=B[D]-1\nq=q-1\nend\nend\nlocal function Z(W)\nlocal aq,I=math.frexp( */
+    "W\247C=\325\211.\325x(2^(I-5),1\202\332\325\211.ceil((f+W)/C)*C\n\277" /* W)\nlocal C=math.max(2^(I-5),1)\nreturn math.ceil((f+W)/C)*C\nend\nlocal  */
+    "\372ag(P,W,af,O,C,I\247ah=t\276\351b\003(m\3600\nm=ah>=t\276\351b\003(r)" /* function ag(P,W,af,O,C,I)\nlocal ah=tonumber(m)or 0\nm=ah>=tonumber(r) */
+    "\223 ah<2^53\224\203%.0f\007:f\226\001(ah\337\360r\273P\241e\240aa=m \212\204(P," /* and ah<2^53 and('%.0f'):format(ah+1)or r\nif P==e then aa=m end\nal(P, */
+    "m,Z(W),af,O\202x[#x\337]={P,C,I,m\365f\365W}\n\277\372a" /* m,Z(W),af,O)\nx[#x+1]={P,C,I,m..' '..f..' '..W}\nend\nlocal function a */
+    "h(W\247p,af=\275\011\nwhi\335#x<am do\243n=h\273p>0\240n=\026" /* h(W)\nlocal p,af=0,false\nwhile#x<am do\nlocal n=h\nif p>0 then n=a('lindex',j */
+    ",p\254\214W\023\251n\244n\241W)\215\273a\206\231U>0\227q>=U\240\332" /* ,p)end\nif W and(not n or n==W)then\nif af or U>0 and q>=U then return  */
+    "\212ag(W\317\341\201d\232z\202W=nil\np\005\337\352\214\251n\237\261\352\243" /* end\nag(W,d,'1',d..z)\nW=nil\np=p+1\nelseif not n then\nreturn\nelse\nlocal  */
+    "I='\345s\276_\213ck__\002ann\234\265j\32320)\232':\265n\243C=\271\250\270\036n\351" /* I='redisson_lock__channel'..j:sub(20)..':'..n\nlocal C=a('pubsub','num */
+    "\270\201I)[2]>0\227'p\250l\314h'\273\251C\237\217W=\035p\250\270" /* sub',I)[2]>0 and 'publish'\nif not C then\nlocal W=redis.pcall('pubsub */
+    "\036shardn\351\270\201I)[2]\nC=W\227W>0\227'sp\250l\314h'\n\277am=n\241J\227" /* ','shardnumsub',I)[2]\nC=W and W>0 and 'spublish'\nend\nlocal am=n==J and  */
+    "\3624\030\377\272\334\247ac,ad,E=(am\244\302):\001\002\203^(\252\037\347[1" /* s[4]or a('hget',b,n)\nlocal ac,ad,E=(am or ''):match('^(%d+) (%d+) ([1 */
+    "-9]\252\252\252\252\375\375\375\375?)%f[ %z]'\247W=t\276\351b\003((am\244\302):\001\002\203" /* -9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal W=tonumber((am or ''):match(' */
+    "^\252+ \252+ \252+ S(\252\316%f[ %z]\007\242E\227ac*\027+ad/\027+E<=\206\215\273" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]'))\nif E and ac*1000+ad/1000+E<=f then\nif  */
+    "U>0\227q>=U\240\332\212y(n\202\264\214C\023a\206\231\251W\244W>0\227" /* U>0 and q>=U then return end\ny(n)\nelseif C and(af or not W or W>0 and  */
+    "q>=W)\215\273\251W\240aj\005 \301\251E\240V={n,C,I}\212\261\352" /* q>=W)then\nif not W then aj=p end\nif not E then V={n,C,I}end\nreturn\nelse */
+    "\214C\237\214R((\377t\253\334\360\302):\001\002\203^\252+ (\252\346\007)\215\ny(n\202" /* if C then\nif R((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\ny(n)\n */
+    "\264\nag(n,E\2330\0360\201C,I\202p\005\337\364\264\214E\237p\005\337\352\214q\241" /* else\nag(n,E,'0','0',C,I)\np=p+1\nend\nelseif E then\np=p+1\nelseif q== */
+    "0\237\261\352\243E,a\022\336sco\225\311\334\360'0\036s\031pe\315:\265n\243" /* 0 then\nreturn\nelse\nlocal E,ac=a('zscore',l,n)or '0','suspect:'..n\nlocal  */
+    "ad,W=(\377\272,ac\360\302):\001\002\203(%S\037\316'\242ad\263E\244t\276\351b\003(" /* ad,W=(a('hget',b,ac)or ''):match('(%S+) (%d+)')\nif ad~=E or tonumber( */
+    "W)>\206\215\n\326,ac,E\365f\202\3630\202W=f\n\301W+M<=\206\231t\276\351" /* W)>f then\na('hset',b,ac,E..' '..f)\nv(0)\nW=f\nend\nif W+M<=f or tonum */
+    "b\003(E)<=\206\215\ny(n\202\264\naf=true\np\005\337\364\212\212\212\277" /* ber(E)<=f then\ny(n)\nelse\naf=true\np=p+1\nend\nend\nend\nend\nend\nlocal  */
+    "\372ac(p\247F,E=\377t\204l\253),{}\nf\231\342\303#F,2 do\243B=" /* function ac(p)\nlocal F,E=a('hgetall',g),{}\nfor i=1,#F,2 do\nlocal B= */
+    "F[i\337]:\001\002\203^\252+ (\252\346'\247W=B\227F[i]\263'sha\344'\355R(B\242" /* F[i+1]:match('^%d+ (%d+) ')\nlocal W=B and F[i]~='shared' and not R(B)\nif  */
+    "F[i]\263e\023p\244W)\215 E[#E\337]=F[i]\212\212f\231\342\303#E,\027 do\n\320" /* F[i]~=e and(p or W)then E[#E+1]=F[i]end\nend\nfor i=1,#E,1000 do\na('hdel */
+    "\253,\343pack(E,i,\325\211.m\376(i+999,#E))\202\212\277\372F(E\247" /* ',g,unpack(E,i,math.min(i+999,#E)))\nend\nend\nlocal function F(E)\nlocal  */
+    "R,W={},0\nf\231i,S \376 pairs(B)do\273S>0\237R[#R\337]=i\365S\nW=\325\211" /* R,W={},0\nfor i,S in pairs(B)do\nif S>0 then\nR[#R+1]=i..' '..S\nW=math */
+    ".\325x(W,i\202\212\277p=W-f\243ad=#x>0\227o\263\014\227\235l\200\253" /* .max(W,i)\nend\nend\nlocal p=W-f\nlocal ad=#x>0 and o~=-2 and a('hlen',g */
+    ")>2*q\3376\nif#x>0\237\016t\021\201m\233hold\003\201x[#x][1]\233\225\354" /* )>2*q+16\nif#x>0 then\na('hset',b,'token',m,'holder',x[#x][1],'release */
+    "d\201t\233\354\201m\242ak\244p>9999999\240\363p\254f\231i,W \376 ipairs(ak" /* d',t,'lease',m)\nif ak or p>9999999 then v(p)end\nfor i,W in ipairs(ak */
+    "\227\377t\204l\236)\226{})do\273i%2\2411\227W:f\361(h\227'^s\031pe\315:'\244" /*  and a('hgetall',b)or{})do\nif i%2==1 and W:find(h and '^suspect:' or  */
+    "':\007\215 \356,W\254\212\264\214E\227m\263\321\237\016" /* ':')then a('hdel',b,W)end\nend\nelseif E and m~='0' then\na('hset',b,' */
+    "\225\354d\201t\202\212w[#w\337]='sha\344'\nw[#w\337]=tab\335.c\276cat(R\233 '\242o" /* released',t)\nend\nw[#w+1]='shared'\nw[#w+1]=table.concat(R,' ')\nif o */
+    "\263\014\227p>o\240\340\253,p\254\300t\253,\343pack(w)\242E\240" /* ~=-2 and p>o then a('pexpire',g,p)end\na('hset',g,unpack(w))\nif E then  */
+    "\320\253,E\254\214o\241\014\227\035p\310\253,p)\2631\237\205" /* a('hdel',g,E)end\nif o==-2 and redis.pcall('pexpire',g,p)~=1 then\na(' */
+    "\267\253\202\340\253,p\202\301p<o\240\340\253,p\254\214ad" /* del',g)\na('pexpire',g,p)\nend\nif p<o then a('pexpire',g,p)end\nif ad */
+    "\240ac(\254f\231aq\334 \376 ipairs(x)do\243P,C,I,E=\343pack(n\242h\240" /*  then ac()end\nfor aq,n in ipairs(x)do\nlocal P,C,I,E=unpack(n)\nif h then  */
+    "y(P\254\214C\240a(C,I,E\254\212H(p\242V\227V[1]\241h\023p\337\305" /* y(P)end\nif C then a(C,I,E)end\nend\nH(p)\nif V and V[1]==h and(p+1000 */
+    "<o \226#x>0)\215 a(V[2],V[3]\233\255\254o\005\364" /* <o or#x>0)then a(V[2],V[3],'0')end\no=p\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\217\372F(q\202f\231\342q,q+8 do\243n=\026,i\242\251n" /* local function F(q)\nfor i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n */
-    "\240\332\011 \212if(\377\272\334\360\302):f\361\203^\252+ \252+ \252+ S\007\215" /*  then return false end\nif(a('hget',b,n)or ''):find('^%d+ %d+ %d+ S')then */
-    " \332n \212\212\277n=d\241\321\243q=u:\001\002\203^-(.*)'\247" /*  return n end\nend\nend\nlocal n=d=='0'\nlocal q=u:match('^-(.*)')\nlocal  */
-    "D=t\276\351b\003(k\3600\243C=t\276\351b\003(Q\3600\243I=V\227E>f\243P" /* D=tonumber(k)or 0\nlocal C=tonumber(Q)or 0\nlocal I=V and E>f\nlocal P */
-    "=\251n\227I\023q\227Q\241k\244\251q\227C>D\227C<2^53\242n\244P\240" /* =not n and I and(q and Q==k or not q and C>D and C<2^53)\nif n or P then  */
-    "\340\236,\325\211.\325x(o\317)\337728\222\305\254\214P\237\217P,\342af\241\321" /* a('pexpire',b,math.max(o,d)+172800000)end\nif P then\nlocal P,i=af=='0' */
-    "\227q,X(d\242P\244i>=E\240O=d\232z \264 \342E \301K\240y\015\254" /*  and q,X(d)\nif P or i>=E then O=d..z else i=E end\nif K then y(e)end\n */
-    "\214\251ab\240\204(\254ai\015,Q,i,q\244af,O\202ac(i\242ab\237R(\202w" /* if not ab then al()end\nai(e,Q,i,q or af,O)\nac(i)\nif ab then\nR()\nw */
-    "={}\n\301h\023ab\244P)\215 aj(\254R(\202\330\303C,\331\352\214q\237" /* ={}\nend\nif h and(ab or P)then aj()end\nR()\nreturn{1,C,f}\nelseif q then\n */
-    "\330-\303\017\352\214W\355n\237\332W\n\277q=I\023" /* return{-1,0,f}\nelseif W and not n then\nreturn W\nend\nlocal q=I and( */
-    "\251n\244\013\302\244Q\241k\242q\237t=Q\n\204(\202w={e,Q\232' 0 0 \255}\n\301" /* not n or k=='' or Q==k)\nif q then\nt=Q\nal()\nw={e,Q..' 0 0 0'}\nend\nif  */
-    "D>c\355n\240m=\321\232k \301n\227\013\302\023K\244\251q)\215 y\015" /* D>c and not n then m='0'..k end\nif n and k=='' and(K or not q)then y(e */
-    "\254\217C=o\241\014\244Z\244q\273C\240aj(\251n\227e\254\217D=n" /* )end\nlocal C=o==-2 or Z or q\nif C then aj(not n and e)end\nlocal D=n */
-    "\355C\227\377t\204l\253)[2]\241\321\243E=n\227p\2410\355D\023" /*  and not C and a('hgetall',g)[2]=='0'\nlocal E=n and p==0 and not D and( */
-    "\251h\244F(0)\241\011\247D\nif#x>0\244Z\227p>0\237\214aa\240a" /* not h or F(0)==false)\nlocal D\nif#x>0 or Z and p>0 then\nif aa then a */
-    "c(X(d)\254if#x>0\244q\240R(q\355aa\227e\254\264\214C\237" /* c(X(d))end\nif#x>0 or q then R(q and not aa and e)end\nelseif C then\n */
-    "\214o\263\014\237\340\253\341'\202o=1\nak(true\202\212D=h\227N(\251n" /* if o~=-2 then\na('pexpire',g,'1')\no=1\nak(true)\nend\nD=h and N(not n */
-    "\227e,V\227e\242D\241true\355n\237\214o\263\014\240o=\271ttl\253" /*  and e,V and e)\nif D==true and not n then\nif o~=-2 then o=a('pttl',g */
-    "\254w={}\nad\015\317\341\201d\232z\202ac(X(d)\202R(\202w,x={},{}\naj(\202if#x>0\240" /* )end\nw={}\nad(e,d,'1',d..z)\nac(X(d))\nR()\nw,x={},{}\naj()\nif#x>0 then  */
-    "R(\254\264\214D\241'giv\200'\237o=\271ttl\253\202\264\273q\227m\263\321\240" /* R()end\nelseif D=='given' then\no=a('pttl',g)\nelse\nif q and m~='0' then  */
-    "\016\225\354d\201t\254\214o\263\014\240\205\267\253\254\212\301" /* a('hset',b,'released',t)end\nif o~=-2 then a('del',g)end\nend\nend\nif  */
-    "n\237\214E\240\356\233limit'\254\330(q\244k\263\302\227t\241k)" /* n then\nif E then a('hdel',b,'limit')end\nreturn{(q or k~='' and t==k) */
-    "\223 1\244\275\017\n\301aa\240\330\303t\276\351b\003(aa),\331\301L\023" /* and 1 or 0,0,f}\nend\nif aa then return{1,tonumber(aa),f}end\nif L and( */
-    "p>0\244\251C)\215\n\336sco\225\311\312\202\356\233w\021'\202\277q=" /* p>0 or not C)then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nlocal q= */
-    "o\273T>0\227p>=T\237\217n=\325\211.hu\350\nf\231i,S \376 pairs(B)do\273" /* o\nif T>0 and p>=T then\nlocal n=math.huge\nfor i,S in pairs(B)do\nif  */
-    "S>0\240n=\325\211.m\376(n,i\254\212q=n-f\n\301u\241\321\240\330\275" /* S>0 then n=math.min(n,i)end\nend\nq=n-f\nend\nif u=='0' then return{0, */
-    "q,\331\277n=ag\227F(ag\247p=ag\023n\241e\244n\241\011\355" /* q,f}end\nlocal n=ag and F(ag)\nlocal p=ag and(n==e or n==false and not  */
-    "K\247\342\251K \226(\3624\030\302)\3578)\263r\3578\242i\237\217" /* K)\nlocal i=not K or(s[4]or ''):sub(1,8)~=r:sub(1,8)\nif i then\nlocal  */
-    "\342K\023\304pos\274\312\233MAXLEN\201\027\360\026,\027)\223 \027\202\326" /* i=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\na('hset',b */
-    "\312,\3624\030'0 0\313u\202\3630\242\251i\237\336add\311\233XX\201\275e\202\342\205" /* ,e,s[4]or '0 0 '..u)\nv(0)\nif not i then\na('zadd',l,'XX',0,e)\ni=a(' */
-    "rp\031h\274\312)\032\364\336add\311\233GT\201f+\325\211.\325x(o,0)+(i\337)*G\312\202\340" /* rpush',j,e)-1\nend\na('zadd',l,'GT',f+math.max(o,0)+(i+1)*G,e)\na('pexpire */
-    "\274\3412096\222\222\255\202\340\311\3412096\222\222\255\202\212ac(X(2*u)\202\326" /* ',j,'1209600000')\na('pexpire',l,'1209600000')\nend\nac(X(2*u))\na('hset',b */
-    "\312,A[1]\365A[2]\365u\232' S\265ARGV[2]\242p\240q=u/25 \264\214h\227" /* ,e,A[1]..' '..A[2]..' '..u..' S'..ARGV[2])\nif p then q=u/25 elseif h and  */
-    "h\263e\240q=\032 \212\330\275q,\331\n" /* h~=e then q=-1 end\nreturn{0,q,f}\n */
+    "\217n=d\241\321\243p=u:\001\002\203^-(.*)'\247E=t\276\351b\003(k\3600\243" /* local n=d=='0'\nlocal p=u:match('^-(.*)')\nlocal E=tonumber(k)or 0\nlocal  */
+    "C=t\276\351b\003(Q\3600\243I=T\227D>f\243P=\251n\227I\023p\227Q\241" /* C=tonumber(Q)or 0\nlocal I=T and D>f\nlocal P=not n and I and(p and Q== */
+    "k\244\251p\227C>E\227C<2^53\242n\244P\240\340\236,\325\211.\325x(" /* k or not p and C>E and C<2^53)\nif n or P then a('pexpire',b,math.max( */
+    "o\317)\337728\222\305\254\214P\237\217P,\342ai\241\321\227p,Z(d\242P\244i" /* o,d)+172800000)end\nif P then\nlocal P,i=ai=='0' and p,Z(d)\nif P or i */
+    ">=D\240O=d\232z \264 \342D \301K\240y\015\254\214\251ab\240ap(\254" /* >=D then O=d..z else i=D end\nif K then y(e)end\nif not ab then ap()end\n */
+    "\204\015,Q,i,p\244ai,O\202ae(i\242ab\237F(\202w={}\n\301h\023ab\244" /* al(e,Q,i,p or ai,O)\nae(i)\nif ab then\nF()\nw={}\nend\nif h and(ab or  */
+    "P)\215 ah(\254F(\202\330\303C,\331\352\214p\237\330-\303\017\352" /* P)then ah()end\nF()\nreturn{1,C,f}\nelseif p then\nreturn{-1,0,f}\nelse */
+    "\214Y\355n\237\332Y\n\277p=I\023\251n\244\013\302\244Q\241" /* if Y and not n then\nreturn Y\nend\nlocal p=I and(not n or k=='' or Q== */
+    "k\242p\237t=Q\nap(\202w={e,Q\232' 0 0 \255}\n\301E>c\355n\240" /* k)\nif p then\nt=Q\nap()\nw={e,Q..' 0 0 0'}\nend\nif E>c and not n then  */
+    "m=\321\232k \301n\227\013\302\023K\244\251p)\215 y\015\254\217C=o\241\014" /* m='0'..k end\nif n and k=='' and(K or not p)then y(e)end\nlocal C=o==-2 */
+    "\244X\244p\273C\240ah(\251n\227e\254\217E=n\227ao(C\247D" /*  or X or p\nif C then ah(not n and e)end\nlocal E=n and ao(C)\nlocal D */
+    "\nif#x>0\244X\227q>0\237\214aa\240ae(Z(d)\254if#x>0\244p\240F" /* \nif#x>0 or X and q>0 then\nif aa then ae(Z(d))end\nif#x>0 or p then F */
+    "(p\355aa\227e\254\264\214C\237\214o\263\014\237\340\253\341" /* (p and not aa and e)end\nelseif C then\nif o~=-2 then\na('pexpire',g,'1 */
+    "'\202o=1\nac(true\202\212D=h\227N(\251n\227e,T\227e\242D\241true\355" /* ')\no=1\nac(true)\nend\nD=h and N(not n and e,T and e)\nif D==true and not  */
+    "n\237\214o\263\014\240o=\271ttl\253\254w={}\nag\015\317\341\201d\232z\202ae(Z(d" /* n then\nif o~=-2 then o=a('pttl',g)end\nw={}\nag(e,d,'1',d..z)\nae(Z(d */
+    ")\202F(\202w,x={},{}\nah(\202if#x>0\240F(\254\264\214D\241'giv\200'\237" /* ))\nF()\nw,x={},{}\nah()\nif#x>0 then F()end\nelseif D=='given' then\n */
+    "o=\271ttl\253\202\264\273p\227m\263\321\240\016\225\354d\201t\254" /* o=a('pttl',g)\nelse\nif p and m~='0' then a('hset',b,'released',t)end\n */
+    "\214o\263\014\240\205\267\253\254\212\301n\237\214E\240\356" /* if o~=-2 then a('del',g)end\nend\nend\nif n then\nif E then a('hdel',b */
+    "\233limit'\254\330(p\244k\263\302\227t\241k)\223 1\244\275\017\n\301aa\240" /* ,'limit')end\nreturn{(p or k~='' and t==k)and 1 or 0,0,f}\nend\nif aa then  */
+    "\330\303t\276\351b\003(aa),\331\301L\023q>0\244\251C)\215\n\336sco\225\311\312" /* return{1,tonumber(aa),f}end\nif L and(q>0 or not C)then\na('zscore',l,e */
+    "\202\356\233w\021'\202\277p=o\273U>0\227q>=U\237\217n=" /* )\na('hdel',b,'woken')\nend\nlocal p=o\nif U>0 and q>=U then\nlocal n= */
+    "\325\211.hu\350\nf\231i,S \376 pairs(B)do\273S>0\240n=\325\211.m\376(n,i\254\212" /* math.huge\nfor i,S in pairs(B)do\nif S>0 then n=math.min(n,i)end\nend\n */
+    "p=n-f\n\301u\241\321\240\330\275p,\331\277n=aj\227an(aj\247" /* p=n-f\nend\nif u=='0' then return{0,p,f}end\nlocal n=aj and an(aj)\nlocal  */
+    "q=aj\023n\241e\244n\241\011\355K\247\342\251K \226(\3624\030\302)\357" /* q=aj and(n==e or n==false and not K)\nlocal i=not K or(s[4]or ''):sub(1, */
+    "8)\263r\3578\242i\237\217\342K\023\304pos\274\312\233MAXLEN\201\027\360" /* 8)~=r:sub(1,8)\nif i then\nlocal i=K and(a('lpos',j,e,'MAXLEN',1000)or  */
+    "\026,\027)\223 \027\202\326\312,\3624\030'0 0\313u\202\3630\242" /* a('lindex',j,1000)and 1000)\na('hset',b,e,s[4]or '0 0 '..u)\nv(0)\nif  */
+    "\251i\237\336add\311\233XX\201\275e\202\342\205rp\031h\274\312)\032\364\336add\311\233" /* not i then\na('zadd',l,'XX',0,e)\ni=a('rpush',j,e)-1\nend\na('zadd',l,' */
+    "GT\201f+\325\211.\325x(o,0)+(i\337)*G\312\202\340\274\3412096\222\222\255\202\340" /* GT',f+math.max(o,0)+(i+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire */
+    "\311\3412096\222\222\255\202\212ae(Z(2*u)\202\326\312,A[1]\365A[2]\365" /* ',l,'1209600000')\nend\nae(Z(2*u))\na('hset',b,e,A[1]..' '..A[2]..' '.. */
+    "u\232' S\265ARGV[2]\242q\240p=u/25 \264\214h\227h\263e\240p=\032 \212\330" /* u..' S'..ARGV[2])\nif q then p=u/25 elseif h and h~=e then p=-1 end\nreturn{ */
+    "\275p,\331\n" /* 0,p,f}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\217p=t\276\351b\003(ARGV[3]\3600\273\251ab\227E>\206\223 t\276\351b\003(Q)>\325\211." /* local p=tonumber(ARGV[3])or 0\nif not ab and E>f and tonumber(Q)>math. */
-    "\325x(k,p)\215\n\340\236,\325\211.\325x(o\317)\337728\222\305\247\342X(d\242" /* max(k,p)then\na('pexpire',b,math.max(o,d)+172800000)\nlocal i=X(d)\nif  */
-    "i>=E\240O=d\232z \264 \342E \301K\240y\015\254\204(\202ai\015,Q,i,af,O\202" /* i>=E then O=d..z else i=E end\nif K then y(e)end\nal()\nai(e,Q,i,af,O)\n */
-    "ac(i\202R(\202\330\303t\276\351b\003(Q),\331\n\277\342e:g\270\203\252+$\201u\323" /* ac(i)\nR()\nreturn{1,tonumber(Q),f}\nend\nlocal i=e:gsub('%d+$',u:sub( */
-    "2)\247n=o\263\014\355Z\023m\241k\244\377\272\233hold\003\007\241e\202n=n" /* 2))\nlocal n=o~=-2 and not Z and(m==k or a('hget',b,'holder')==e)\nn=n */
-    "\227\377t\253,i\242\251n\240\330-\303\017\301W\240\332" /*  and a('hget',g,i)\nif not n then return{-1,0,f}end\nif W then return  */
-    "W \212t=k\273p>c\240m=ARGV[3]\212w={i,k\232' 0 0 \255}\nad\015\317\341\201d\232" /* W end\nt=k\nif p>c then m=ARGV[3]end\nw={i,k..' 0 0 0'}\nad(e,d,'1',d.. */
-    "z\202\320\253\312\202ac(X(d)\202R(i\202x,w={},{}\naj(\202if#x>0\240R(\254" /* z)\na('hdel',g,e)\nac(X(d))\nR(i)\nx,w={},{}\naj()\nif#x>0 then R()end\n */
+    "\217p=t\276\351b\003(ARGV[3]\3600\273\251ab\227D>\206\223 t\276\351b\003(Q)>\325\211." /* local p=tonumber(ARGV[3])or 0\nif not ab and D>f and tonumber(Q)>math. */
+    "\325x(k,p)\215\n\340\236,\325\211.\325x(o\317)\337728\222\305\247\342Z(d\242" /* max(k,p)then\na('pexpire',b,math.max(o,d)+172800000)\nlocal i=Z(d)\nif  */
+    "i>=D\240O=d\232z \264 \342D \301K\240y\015\254ap(\202\204\015,Q,i,ai,O\202" /* i>=D then O=d..z else i=D end\nif K then y(e)end\nap()\nal(e,Q,i,ai,O)\n */
+    "ae(i\202F(\202\330\303t\276\351b\003(Q),\331\n\277\342e:g\270\203\252+$\201u\323" /* ae(i)\nF()\nreturn{1,tonumber(Q),f}\nend\nlocal i=e:gsub('%d+$',u:sub( */
+    "2)\247n=o\263\014\355X\023m\241k\244\377\272\233hold\003\007\241e\202n=n" /* 2))\nlocal n=o~=-2 and not X and(m==k or a('hget',b,'holder')==e)\nn=n */
+    "\227\377t\253,i\242\251n\240\330-\303\017\301Y\240\332" /*  and a('hget',g,i)\nif not n then return{-1,0,f}end\nif Y then return  */
+    "Y \212t=k\273p>c\240m=ARGV[3]\212w={i,k\232' 0 0 \255}\nag\015\317\341\201d\232" /* Y end\nt=k\nif p>c then m=ARGV[3]end\nw={i,k..' 0 0 0'}\nag(e,d,'1',d.. */
+    "z\202\320\253\312\202ae(Z(d)\202F(i\202x,w={},{}\nah(\202if#x>0\240F(\254" /* z)\na('hdel',g,e)\nae(Z(d))\nF(i)\nx,w={},{}\nah()\nif#x>0 then F()end\n */
     "\330\303t\276\351b\003(aa),\331\n" /* return{1,tonumber(aa),f}\n */
     ;
 
@@ -428,10 +430,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 4177, "1999854d0400f21424e26268c604aaea92646516"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8616, "f56c093ae8bd15544bb84a4c3c8c4adcae96c1e5"};
+    {common, hand_over, share, shared}, 8717, "cb8bb74be9adb7e8d6404d8b9063f15d82e5a11d"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 6887, "87c2e05cc18e4dae62a1ce894044ecc6996c96d6"};
+    {common, hand_over, share, downgrade}, 7230, "2715f01c266f20f9b3f305e309a5a3d7affea427"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

@@ -42,24 +42,7 @@ local function coming(text)
 end
 till = coming(till) or 0
 
--- All who share name the same limit, until the last of them has ended or is dead. Who names another one
--- may only leave.
-local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+)%f[ %z]')
-local refused = named and named ~= ARGV[2] and coming(expiry) and {2, tonumber(named), now}
-local limit = lease == '0' and refused and refused[2] or tonumber(ARGV[2])
-local function name_limit(at)
-  if named == ARGV[2] then at = math.max(coming(expiry) or at, at) end
-  call('hset', meta, 'limit', ARGV[2] .. ' ' .. at)
-end
-
 local ends, held = {}, 0 -- how many leases end when; how many hold
-local changes = {} -- fields of the lock hash, to be written together
-local entered = {} -- those who are let in: id, how and where they listen, what they are told
-local mine -- the token, if that is id
-local sleeper -- who that is, if it is Redisson's, and how and where it listens
-local stopped -- the place of who wants the lock exclusively, or is not known, and listens
-local stale = last:sub(1, -10) ~= micros:sub(1, -10)
-
 for at, holders in (shared or ''):gmatch('(%d+) (%d+)') do
   at = coming(at)
   if at then
@@ -67,6 +50,40 @@ for at, holders in (shared or ''):gmatch('(%d+) (%d+)') do
     held = held + holders
   end
 end
+
+-- Returns the first waiter that is to share and is not dead, of nine from this place on; false: there is none,
+-- and nobody waits behind the nine; nil: there is none, but others wait behind them.
+local function next_sharer(place)
+  for at = place, place + 8 do
+    local waiter = call('lindex', queue, at)
+    if not waiter then return false end
+    local heard_s, heard_us, patience = (call('hget', meta, waiter) or ''):match('^(%d+) (%d+) (%d+) S')
+    if patience and (waiter == id or heard_s * 1000 + heard_us / 1000 + patience > now) then return waiter end
+  end
+end
+
+-- True if nobody shares, or waits to. A claim alone may be that of one who shares. free: nobody but id has
+-- the lock alone.
+local function unused(free)
+  return held == 0 and (free or call('hgetall', lock)[2] ~= '0') and (not head or next_sharer(0) == false)
+end
+
+-- All who share name the same limit, until the last of them has ended or is dead. Who names another one
+-- may only leave. The time of a limit may be that of a lease that was released long ago.
+local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+)%f[ %z]')
+local refused = named and named ~= ARGV[2] and coming(expiry) and not unused(own or shared or ttl == -2) and {2, tonumber(named), now}
+local limit = lease == '0' and refused and refused[2] or tonumber(ARGV[2])
+local function name_limit(at)
+  if named == ARGV[2] then at = math.max(coming(expiry) or at, at) end
+  call('hset', meta, 'limit', ARGV[2] .. ' ' .. at)
+end
+
+local changes = {} -- fields of the lock hash, to be written together
+local entered = {} -- those who are let in: id, how and where they listen, what they are told
+local mine -- the token, if that is id
+local sleeper -- who that is, if it is Redisson's, and how and where it listens
+local stopped -- the place of who wants the lock exclusively, or is not known, and listens
+local stale = last:sub(1, -10) ~= micros:sub(1, -10)
 
 local function put(owner, granted, at, holds, words)
   ends[at] = (ends[at] or 0) + 1

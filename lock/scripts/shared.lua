@@ -9,16 +9,6 @@
 -- include hand_over.lua
 -- include share.lua
 
--- Returns the first waiter that is to share, of nine from this place on; false: there is none, and nobody
--- waits behind the nine; nil: there is none, but others wait behind them.
-local function next_sharer(place)
-  for at = place, place + 8 do
-    local waiter = call('lindex', queue, at)
-    if not waiter then return false end
-    if (call('hget', meta, waiter) or ''):find('^%d+ %d+ %d+ S') then return waiter end
-  end
-end
-
 local ending = lease == '0' -- a release, or leaving the queue
 local keeps = mode:match('^-(.*)') -- how many times
 local earlier = tonumber(token) or 0
@@ -59,10 +49,8 @@ if ending and token == '' and (score or not held_before) then forget(id) end
 
 local open = ttl == -2 or shared or held_before -- else somebody holds it exclusively
 if open then let_in(not ending and id) end
--- The limit ends with the last who names it. If more wait, it ends by its time. A claim alone may be that of
--- one who shares.
-local claimed = ending and not open and call('hgetall', lock)[2] == '0'
-local unlimited = ending and held == 0 and not claimed and (not head or next_sharer(0) == false)
+-- The limit ends with the last who names it. If more wait, it ends by its time.
+local unlimited = ending and unused(open)
 local given
 
 if #entered > 0 or shared and held > 0 then

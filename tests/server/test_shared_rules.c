@@ -41,6 +41,7 @@ static void begin_rules(void)
   load(&fairlock_lock_script);
   load(&fairlock_shared_script);
   load(&fairlock_break_script);
+  load(&fairlock_downgrade_script);
   listening = 0;
   expired = false;
 }
@@ -343,6 +344,57 @@ static void test_limit_ends(void)
   set_note("limit", "2 1000");
   (void)enter("b:1", 3, "30000+");
   CHECK(strncmp(raw_text(&redis, "HGET " NOTES " limit"), "3 ", 2) == 0);
+  end_rules();
+}
+
+/* The limit of two, for another hour. */
+static void set_limit_left(void)
+{
+  char text[32];
+  (void)snprintf(text, sizeof text, "2 %" PRId64, server_now + 3600000);
+  set_note("limit", text);
+}
+
+/*
+ * Nor does one that is left of a long lease which was released: it binds only while somebody shares the
+ * lock, or waits to.
+ */
+static void test_limit_left(void)
+{
+  begin_rules();
+  int64_t first = enter("a:1", 2, "3600000");
+  (void)enter("b:1", 2, "3000");
+  CHECK_EQUAL(ask_with("a:1", 2, "0 0", first), 1);
+  CHECK_EQUAL(ask("c:1", 3, "0 30000+"), 2);
+  CHECK(raw_run(&redis, "DEL rules")); /* as if the lease of b:1 had ended */
+  line_up_peer("peer:1");
+  CHECK_EQUAL(ask_alone("x:1", "0 30000+"), 0); /* behind that one */
+  wait_as("d:1", 3);
+  CHECK_EQUAL(ask("d:1", 3, "0 0"), 0);
+  set_limit_left();
+  set_note("dead:1", "1000000000 0 5000 S2");
+  line_up_peer("dead:1");
+  CHECK_EQUAL(ask("d:1", 3, "5000 30000+"), 0);
+  CHECK(strncmp(raw_text(&redis, "HGET " NOTES " limit"), "3 ", 2) == 0);
+  end_rules();
+}
+
+/* Nor does it bind where one has the lock alone: neither who waits for that one to end, nor itself. */
+static void test_limit_left_alone(void)
+{
+  begin_rules();
+  int64_t first = enter("a:1", 2, "3600000");
+  (void)enter("b:1", 2, "3000");
+  CHECK_EQUAL(ask_with("a:1", 2, "0 0", first), 1);
+  CHECK(raw_run(&redis, "DEL rules"));
+  CHECK_EQUAL(ask_alone("x:1", "0 30000+"), 1);
+  int64_t alone = value;
+  CHECK_EQUAL(run_with(&fairlock_downgrade_script, "x:2", "-1 30000+", 3, alone), 1);
+  CHECK_EQUAL(ask_with("x:2", 3, "0 0", value), 1);
+  CHECK_EQUAL(ask_alone("y:1", "0 30000+"), 1);
+  set_limit_left();
+  CHECK_EQUAL(ask("c:1", 3, "5000 30000+"), 0);
+  CHECK_EQUAL(ask("d:1", 2, "5000 30000+"), 2); /* c:1 waits to share */
   end_rules();
 }
 
@@ -939,6 +991,8 @@ const struct check_test check_tests[] = {
     {"shared rules: requests that have expired", test_expired},
     {"shared rules: another limit", test_other_limit},
     {"shared rules: a limit ends", test_limit_ends},
+    {"shared rules: a limit that is left", test_limit_left},
+    {"shared rules: a limit that is left, and one who is alone", test_limit_left_alone},
     {"shared rules: a limit outlasts claims", test_limit_outlasts_claims},
     {"shared rules: the limit of a claim", test_limit_of_a_claim},
     {"shared rules: the limit of who leaves", test_limit_of_who_leaves},
