@@ -599,12 +599,13 @@ def listens_first(stage):
 
 @check
 def note_last(stage):
-    """It has its place and its score before its note."""
+    """It has its place and its score before its note says that it is alive."""
     stage.others_hold()
     program = stage.program()
     lines = commands_of(stage, program)
     scored = max(place_of(lines, '"rpush"'), place_of(lines, '"zadd" .*"[0-9]{13}'))
-    require(0 < scored < place_of(lines, '"hset"'), "the note is first")
+    noted = len(lines) - 1 - place_of(lines[::-1], '"hset"')  # for the last time
+    require(0 < scored < noted, "the note is first")
 
 
 @check
