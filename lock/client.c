@@ -51,9 +51,15 @@ static bool in_use(const struct fairlock_client *client, const struct fairlock *
  */
 #define BLOCKED_MS 10U
 
-/* A task inside a blocking call: it services the client, or sleeps. On the stack of that task. */
+/*
+ * A task inside a blocking call or fairlock_poll(): it services the client, or sleeps. On the stack
+ * of that task.
+ */
 struct fairlock_blocked {
-  /* the handle for whose operation it waits; NULL: it waits for a connection */
+  /* it is inside fairlock_poll(), and waits for anything that happens */
+  bool polls;
+
+  /* the handle for whose operation it waits; NULL: it waits for a connection, or polls */
   const struct fairlock *handle;
   struct fairlock_blocked *next;
   struct port_event event;
@@ -141,16 +147,18 @@ static bool waits(const struct fairlock_client *client, const struct fairlock *h
 }
 
 /*
- * Wakes the tasks whose wait is over. If nobody services the client, also wakes a task to do so:
- * the newest, because its answer is likely to come last. (A task inside fairlock_run() is woken by
- * the one that has serviced the client before it.)
+ * Wakes the tasks whose wait is over. news: also those inside fairlock_poll(), because operations
+ * may have ended. If nobody services the client, also wakes a task to do so: the newest, because
+ * its answer is likely to come last. (A task inside fairlock_run() is woken by the one that has
+ * serviced the client before it.)
  */
-static void wake_blocked(struct fairlock_client *client)
+static void wake_blocked(struct fairlock_client *client, bool news)
 {
   struct fairlock_blocked *heir = NULL;
   if (PORT_ONE_TASK) return;
+  client->news |= news;
   for (struct fairlock_blocked *task = client->blocked; task != NULL; task = task->next) {
-    if (!waits(client, task->handle)) port_event_set(&task->event);
+    if (task->polls ? news : !waits(client, task->handle)) port_event_set(&task->event);
     else if (heir == NULL) heir = task;
   }
   if (heir != NULL && !client->serviced) port_event_set(&heir->event);
@@ -227,8 +235,10 @@ static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms
     return false;
   }
   client->serviced = true;
-  wake_blocked(client); /* operations of other tasks may have ended */
+  wake_blocked(client, false); /* operations of other tasks may have ended */
+  bool closes = client->engine.broken;
   bool more = service(client, wait, now, event);
+  wake_blocked(client, more || closes);
   client->serviced = false;
   if (client->runner != event) wake_runner(client); /* a task inside fairlock_run() takes over */
   return more;
@@ -237,20 +247,22 @@ static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms
 /* Adds the task to the list of those that wait, so that others can wake it. */
 static void begin_waiting(struct fairlock_client *client, struct fairlock_blocked *self)
 {
+  port_event_init(&self->event);
   if (PORT_ONE_TASK) return;
   self->next = client->blocked;
   client->blocked = self;
-  wake_runner(client);
 }
 
-static void end_waiting(struct fairlock_client *client, const struct fairlock_blocked *self)
+static void end_waiting(struct fairlock_client *client, struct fairlock_blocked *self)
 {
   struct fairlock_blocked **link = &client->blocked;
-  if (PORT_ONE_TASK) return;
-  while (*link != self)
-    link = &(*link)->next;
-  *link = self->next;
-  wake_blocked(client);
+  if (!PORT_ONE_TASK) {
+    while (*link != self)
+      link = &(*link)->next;
+    *link = self->next;
+    wake_blocked(client, false);
+  }
+  port_event_destroy(&self->event);
 }
 
 /* Blocks until the task's wait is over. Called, and returns, with the mutex locked. */
@@ -258,8 +270,8 @@ static void wait_for_end(struct fairlock_client *client, struct fairlock *handle
 {
   struct fairlock_blocked self = {.handle = handle};
   if (handle != NULL) handle->awaited = true;
-  port_event_init(&self.event);
   begin_waiting(client, &self);
+  wake_runner(client);
   for (;;) {
     uint32_t now = attend(client);
     if (!waits(client, handle)) break;
@@ -267,7 +279,6 @@ static void wait_for_end(struct fairlock_client *client, struct fairlock *handle
   }
   if (handle != NULL) handle->awaited = false;
   end_waiting(client, &self);
-  port_event_destroy(&self.event);
 }
 
 /* The client's life */
@@ -303,7 +314,7 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
 /* keep.c has ended operations without asking the server: wakes the tasks that wait for them. */
 static void on_answered(void *context)
 {
-  wake_blocked(context);
+  wake_blocked(context, true);
 }
 
 int fairlock_use_keeping(struct fairlock_client *client, struct fairlock_keeping *keeping)
@@ -463,14 +474,29 @@ static int start(struct fairlock_client *client, int status)
   return unlock(client, status);
 }
 
-/* Waits for the end of an operation, if status says that it was begun, and unlocks the mutex. */
+/* Waits for the end of an operation, if status says that it was begun. Returns its result. */
+static int result_of(struct fairlock_client *client, struct fairlock *handle, int status)
+{
+  if (status != FAIRLOCK_PENDING) return status;
+  wait_for_end(client, handle);
+  return handle->result;
+}
+
+/* The same, and unlocks the mutex. */
 static int complete(struct fairlock_client *client, struct fairlock *handle, int status)
 {
-  if (status == FAIRLOCK_PENDING) {
-    wait_for_end(client, handle);
-    status = handle->result;
-  }
-  return unlock(client, status);
+  return unlock(client, result_of(client, handle, status));
+}
+
+/*
+ * The result of an acquire that has ended with this status. If the hold was lost before the task ran
+ * again, the task does not hold, and has nothing to release.
+ */
+static int still_held(struct fairlock *handle, int status)
+{
+  uint32_t now = port_clock_ms();
+  if (status != FAIRLOCK_OK || fairlock_engine_remaining_ms(handle, now) > 0) return status;
+  return fairlock_engine_release(handle, now);
 }
 
 int fairlock_start_deinit(struct fairlock *handle)
@@ -534,7 +560,8 @@ int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_m
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = begin_acquire(handle, wait_ms, lease_ms);
-  return complete(client, handle, status);
+  status = still_held(handle, result_of(client, handle, status));
+  return unlock(client, status);
 }
 
 int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
@@ -568,10 +595,11 @@ int fairlock_downgrade(struct fairlock *exclusive, struct fairlock_shared *share
   struct fairlock_client *client = lock_client_of(exclusive);
   int status = begin_downgrade(exclusive, shared, lease_ms);
   if (status != FAIRLOCK_PENDING) return unlock(client, status);
-  exclusive->awaited = true; /* it may end first */
-  wait_for_end(client, &shared->handle);
+  shared->handle.awaited =
+      true; /* it may end first, and nobody may use it before the end of this */
   wait_for_end(client, exclusive);
-  return unlock(client, shared->handle.result);
+  wait_for_end(client, &shared->handle);
+  return unlock(client, still_held(&shared->handle, shared->handle.result));
 }
 
 int fairlock_cancel(struct fairlock *handle)
@@ -580,7 +608,7 @@ int fairlock_cancel(struct fairlock *handle)
   struct fairlock_client *client = lock_client_of(handle);
   int status = fairlock_engine_cancel(handle, port_clock_ms());
   attend(client);
-  wake_blocked(client);
+  wake_blocked(client, true);
   return unlock(client, status);
 }
 
@@ -681,21 +709,23 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
 {
-  struct port_event event;
+  struct fairlock_blocked self = {.polls = true};
   if (forked(client)) return HORIZON_MS; /* nothing is ever due */
   lock(client);
   struct fairlock_engine *engine = &client->engine;
-  port_event_init(&event);
-  bool more = service_or_sleep(client, timeout_ms, attend(client), &event);
+  begin_waiting(client, &self);
+  uint32_t began = attend(client);
+  if (!PORT_ONE_TASK && client->news) timeout_ms = 0;
+  bool more = service_or_sleep(client, timeout_ms, began, &self.event);
   /* usually there is no more: finding that out here saves the caller's loop a turn */
-  if (more) more = service_or_sleep(client, 0, attend(client), &event);
+  if (more) more = service_or_sleep(client, 0, attend(client), &self.event);
   uint32_t now = attend(client);
-  wake_blocked(client);
+  end_waiting(client, &self);
+  if (!PORT_ONE_TASK) client->news = false; /* the caller looks at the results next */
   uint32_t due = fairlock_engine_deadline(engine, now);
   if (!engine->needs_input &&
       fairlock_engine_wants(engine, now) & (FAIRLOCK_CONNECT | FAIRLOCK_SEND))
     due = shorter(due, BLOCKED_MS);
-  port_event_destroy(&event);
   port_mutex_unlock(&client->mutex);
   return more ? 0 : due;
 }
@@ -723,7 +753,7 @@ int fairlock_run(struct fairlock_client *client)
     service_or_sleep(client, FAIRLOCK_FOREVER, attend(client), &event);
   client->stop = false;
   client->runner = NULL;
-  wake_blocked(client);
+  wake_blocked(client, false);
   port_event_destroy(&event);
   return unlock(client, FAIRLOCK_OK);
 }

@@ -285,7 +285,8 @@ int fairlock_start_deinit(struct fairlock *handle);
  *   FAIRLOCK_TIMEOUT      not granted within wait_ms. Without a connection, the place in the queue
  *                         lasts until the client is back, or for waiter_ms
  *   FAIRLOCK_CANCELLED    by fairlock_cancel(). The rest as for a time-out
- *   FAIRLOCK_LOST         the hold to re-enter is gone. Release as often as acquired, begin again
+ *   FAIRLOCK_LOST         the hold to re-enter is gone: release as often as acquired, begin again. Or
+ *                         this hold was lost before the caller ran again: it has nothing to release
  *   FAIRLOCK_WRONG_TASK   another task holds the lock with this handle
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
  *   FAIRLOCK_INVALID      an argument is out of its range
@@ -363,12 +364,16 @@ int fairlock_cancel(struct fairlock *handle);
 int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 int fairlock_start_release(struct fairlock *handle);
 
-/* The result of the handle's last operation; FAIRLOCK_PENDING while it is under way. */
+/*
+ * The result of the handle's last operation; FAIRLOCK_PENDING while it is under way. It stays as it
+ * is when a hold is lost: fairlock_remaining_ms() is 0 then, and `lost` was called.
+ */
 int fairlock_result(struct fairlock *handle);
 
 /*
  * Services the client once: sends requests, receives what has arrived, does what is due. If there
- * is nothing to do, blocks for up to timeout_ms, and never for more than PORT_WAIT_MAX_MS.
+ * is nothing to do, blocks for up to timeout_ms, and never for more than PORT_WAIT_MAX_MS. If
+ * another task services the client, blocks until that one has received something.
  *
  * Returns in how many ms to call it again, at most about 19 hours; a device may sleep for that
  * long, if arriving bytes wake it. 0: at once, because there may be more to receive. At most 10,
@@ -653,7 +658,7 @@ int fairlock_init_shared_bytes(struct fairlock_shared *shared, struct fairlock_c
  * exactly once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD,
  * _INVALID, _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
  *   FAIRLOCK_OK           shared holds
- *   FAIRLOCK_LOST         the hold had ended before, or the answer came after the new lease
+ *   FAIRLOCK_LOST         the hold had ended before, or the new one by the time the call returned
  *   FAIRLOCK_WRONG_LIMIT  see above
  *   others                as for fairlock_acquire() without a limit. If something is left of a hold,
  *                         the client ends it while it is serviced, or its lease does

@@ -419,7 +419,10 @@ struct fairlock_client {
   bool sending;
 
   /* fairlock_stop() was called */
-  bool stop;
+  bool stop : 1;
+
+  /* operations may have ended since a task was last inside fairlock_poll() */
+  bool news : 1;
 
   struct port_transport *transport;
 

@@ -684,13 +684,14 @@ void __wrap_port_event_wait(struct port_event *event, struct port_mutex *mutex,
                             uint32_t timeout_ms);
 
 static atomic_bool sleeps, returned, gave_up;
-static bool until_woken; /* no task ends its sleep by itself */
+static bool until_woken; /* no task that sleeps ends that by itself */
 
 /* The linker puts it between client.c and the port (--wrap). */
 void __wrap_port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
 {
-  atomic_store(&sleeps, true);
-  __real_port_event_wait(event, mutex, until_woken ? 2 * GIVES_UP_MS : timeout_ms);
+  if (timeout_ms > 0) atomic_store(&sleeps, true);
+  __real_port_event_wait(event, mutex,
+                         until_woken && timeout_ms > 0 ? 2 * GIVES_UP_MS : timeout_ms);
 }
 
 static bool comes(const atomic_bool *flag)
@@ -817,6 +818,57 @@ static void test_heir(void)
   fairlock_client_deinit(&client);
 }
 
+/*
+ * One task is inside fairlock_run(). Another one begins an operation and polls: it is woken by the
+ * answer. If that came before it polled, it does not sleep.
+ */
+static int answer_who_sleeps(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  atomic_store(&receiving, true);
+  if (atomic_load(&sending)) {
+    atomic_store(&sending, false);
+    CHECK(comes(&returned));
+  }
+  let_pass(1);
+  if (atomic_exchange(&sleeps, false)) says = "*3\r\n:0\r\n:-1\r\n:1000\r\n";
+  return say(context, data, size, timeout_ms);
+}
+
+static void test_poll_beside(void)
+{
+  pthread_t runner;
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  atomic_store(&receiving, false);
+  atomic_store(&sending, false);
+  atomic_store(&returned, false);
+  atomic_store(&sleeps, false);
+  transport.recv = answer_who_sleeps;
+  CHECK_EQUAL(pthread_create(&runner, NULL, run, &client), 0);
+  CHECK(comes(&receiving));
+  until_woken = true;
+  uint32_t began = port_clock_ms();
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 1000), FAIRLOCK_PENDING);
+  while (fairlock_result(&handle) == FAIRLOCK_PENDING)
+    fairlock_poll(&client, 1000);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 1000), FAIRLOCK_PENDING);
+  atomic_store(&sleeps, true);
+  while (fairlock_result(&handle) == FAIRLOCK_PENDING)
+    let_pass(1);
+  atomic_store(&sending, true);
+  while (atomic_load(&sending)) /* until the other task waits for the server, in vain */
+    let_pass(1);
+  fairlock_poll(&client, 1000);
+  atomic_store(&returned, true);
+  CHECK(port_clock_ms() - began < GIVES_UP_MS);
+  until_woken = false;
+  fairlock_stop(&client);
+  CHECK_EQUAL(pthread_join(runner, NULL), 0);
+  transport.recv = say;
+  fairlock_client_deinit(&client);
+}
+
 static struct fairlock_shared heir;
 static unsigned told;
 static int told_status;
@@ -856,9 +908,9 @@ static void test_told_of_what_nobody_waits_for(void)
   fairlock_client_deinit(&client);
 }
 
-#define DOWNGRADED                                                                                 \
-  ">3\r\n+subscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:2\r\n:1\r\n"               \
-  "*3\r\n:1\r\n:6\r\n:1000\r\n"
+#define LISTENS_TOO                                                                                \
+  ">3\r\n+subscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:2\r\n:1\r\n"
+#define DOWNGRADED LISTENS_TOO "*3\r\n:1\r\n:6\r\n:1000\r\n"
 
 static void *downgrade_elsewhere(void *context)
 {
@@ -932,6 +984,125 @@ static void test_downgrade(void)
   CHECK_EQUAL(told_status, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   check_downgraded();
+  fairlock_client_deinit(&client);
+}
+
+/*
+ * Other tasks beside a downgrade: one cancels it, and one wants to acquire with the shared handle as
+ * soon as it has left the queue, while the release of the exclusive one is still to be answered.
+ */
+static int answer_a_cancelled_downgrade(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  static size_t seen;
+  if (handle.result != FAIRLOCK_PENDING) return PORT_WOULD_BLOCK;
+  if (fairlock_cancel(&heir.handle) == FAIRLOCK_OK) {
+    seen = sent;
+    says = LISTENS_TOO "*3\r\n:0\r\n:-1\r\n:1000\r\n*3\r\n:1\r\n:0\r\n:1000\r\n"; /* waits, left */
+  } else {
+    int status = fairlock_start_acquire(&heir.handle, FAIRLOCK_FOREVER, 1000);
+    CHECK_EQUAL(status, FAIRLOCK_IN_PROGRESS);
+    if (sent > seen) says = "*3\r\n:1\r\n:0\r\n:1000\r\n"; /* released */
+  }
+  int got = say(context, data, size, timeout_ms);
+  if (got == PORT_WOULD_BLOCK) let_pass(1);
+  return got;
+}
+
+static void test_downgrade_cancelled(void)
+{
+  static struct fairlock_sharing sharing;
+  set_up();
+  CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  transport.recv = answer_a_cancelled_downgrade;
+  CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 60000), FAIRLOCK_CANCELLED);
+  transport.recv = say;
+  CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  CHECK_EQUAL(fairlock_hold_count(&heir.handle), 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  fairlock_client_deinit(&client);
+}
+
+static unsigned losses;
+
+static void note_loss(struct fairlock *which, void *context)
+{
+  CHECK(which == &handle && context == &losses);
+  losses++;
+}
+
+/* The task is frozen while it sends, until the lease is over. */
+static int send_until_the_lease_is_over(void *context, const void *data, size_t size)
+{
+  handle.ends_at = port_clock_ms();
+  return take(context, data, size);
+}
+
+static int send_later(void *context, const void *data, size_t size)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  return PORT_WOULD_BLOCK;
+}
+
+/* An answer, with which the client also has something to send, for another handle. */
+static struct fairlock neighbour;
+
+static int answer_and_have_more_to_send(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  transport.send = send_later;
+  CHECK_EQUAL(fairlock_start_acquire(&neighbour, 0, 1000), FAIRLOCK_PENDING);
+  transport.send = send_until_the_lease_is_over;
+  transport.recv = say;
+  return say(context, data, size, timeout_ms);
+}
+
+static int acquire_frozen(void)
+{
+  transport.recv = answer_and_have_more_to_send;
+  int status = fairlock_try_acquire(&handle, FAIRLOCK_RENEW);
+  transport.send = take;
+  return status;
+}
+
+/*
+ * The hold is lost before the task that has acquired it runs again: `lost` was called, and so the
+ * acquire does not say that the task holds. What it has not got it does not release.
+ */
+static void test_lost_before_acquire_returns(void)
+{
+  struct fairlock_config telling = config;
+  telling.lost = note_loss;
+  telling.lost_context = &losses;
+  losses = 0;
+  set_up();
+  CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&neighbour, &client, "gate"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  CHECK_EQUAL(acquire_frozen(), FAIRLOCK_LOST);
+  CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_result(&neighbour), FAIRLOCK_PENDING);
+  fairlock_poll(&client, 0);
+  says = "*3\r\n:0\r\n:-1\r\n:1000\r\n*3\r\n:1\r\n:0\r\n:1000\r\n"; /* busy, left */
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&neighbour), FAIRLOCK_BUSY);
+  /* of a re-entry, only the hold before it is left to release */
+  says = "*3\r\n:1\r\n:6\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  says = "*3\r\n:1\r\n:6\r\n:1000\r\n";
+  CHECK_EQUAL(acquire_frozen(), FAIRLOCK_LOST);
+  CHECK_EQUAL(losses, 2);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_NOT_HELD);
   fairlock_client_deinit(&client);
 }
 
@@ -1114,9 +1285,12 @@ const struct check_test check_tests[] = {
     {"client two tasks with one handle", test_two_tasks_with_one_handle},
     {"client tells of what nobody waits for", test_told_of_what_nobody_waits_for},
     {"client from alone to shared", test_downgrade},
+    {"client from alone to shared: nobody gets in while it is cancelled", test_downgrade_cancelled},
+    {"client lost before acquire returns", test_lost_before_acquire_returns},
     {"client hold adopted", test_adopt},
     {"client lost hold adopted", test_adopt_a_loss},
     {"client close waits for send", test_close_waits_for_send},
     {"client keep wakes who sleeps", test_keep_wakes},
     {"client who leaves wakes another one", test_heir},
+    {"client who polls is woken, too", test_poll_beside},
     {0}};
