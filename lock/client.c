@@ -361,11 +361,12 @@ int fairlock_connect(struct fairlock_client *client)
   if (forked(client)) return FAIRLOCK_FORKED;
   lock(client);
   struct fairlock_engine *engine = &client->engine;
-  engine->last_error = FAIRLOCK_OK;
+  bool was_up = fairlock_engine_ready(engine);
   fairlock_engine_connect(engine, port_clock_ms());
   wait_for_end(client, NULL);
-  int status = fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->last_error;
-  return unlock(client, status);
+  if (!fairlock_engine_ready(engine)) return unlock(client, engine->last_error);
+  if (!was_up) engine->last_error = FAIRLOCK_OK;
+  return unlock(client, FAIRLOCK_OK);
 }
 
 int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name,
@@ -785,7 +786,8 @@ int fairlock_server_status(struct fairlock_client *client)
   lock(client);
   const struct fairlock_engine *engine = &client->engine;
   /* operations end as soon as it fails, but last_error says why only when it is closed */
-  return unlock(client, engine->broken ? engine->failure : engine->last_error);
+  bool failed = engine->broken && engine->failure != FAIRLOCK_OK;
+  return unlock(client, failed ? engine->failure : engine->last_error);
 }
 
 struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)

@@ -238,7 +238,8 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true))
     fairlock_handle_on_broken(handle);
   set_stage(engine, CLOSED);
-  if (engine->broken) engine->last_error = engine->failure;
+  /* a redirection is no answer: why the last server gave none still counts */
+  if (engine->broken && engine->failure != FAIRLOCK_OK) engine->last_error = engine->failure;
   engine->backoff_ms = (uint16_t)back_off(engine);
   struct fairlock_link *links = engine->links;
   if (links != NULL && links->hooks->closed(engine, links)) {

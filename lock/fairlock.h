@@ -416,7 +416,8 @@ void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZ
 
 /*
  * Why the server gives no useful answers at present, as a status; FAIRLOCK_OK: it does, or nothing
- * is known yet. While a lock is held, this is the reason for which its lease is not renewed.
+ * is known yet. A server that only sends us elsewhere gives none, and the last reason stays. While a
+ * lock is held, this is the reason for which its lease is not renewed.
  */
 int fairlock_server_status(struct fairlock_client *client);
 

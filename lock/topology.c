@@ -306,7 +306,10 @@ static bool route_error(struct fairlock_engine *engine, struct resp_event *event
 {
   struct fairlock_topology *topology = engine->topology;
   if (engine->stage < UP) { /* in the greeting: the next seed may accept us */
-    if (topology->own.state & MORE) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+    bool denied = fairlock_reply_begins(event, "WRONGPASS") ||
+                  fairlock_reply_begins(event, "NOAUTH") || fairlock_reply_begins(event, "NOPERM");
+    int status = denied ? FAIRLOCK_DENIED : FAIRLOCK_UNREACHABLE;
+    if (topology->own.state & MORE) fairlock_engine_fail(engine, status);
     return topology->own.state & MORE;
   }
   bool moved = fairlock_reply_begins(event, "MOVED") && topology->own.aim != NULL;

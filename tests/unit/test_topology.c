@@ -280,6 +280,45 @@ static void test_sentinel_redirects(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
+/* A Sentinel sends us to a master. It does not change why there are no useful answers. */
+static void be_sent_to_the_master(int status)
+{
+  ask_sentinel();
+  CHECK_EQUAL(engine.last_error, status);
+  feed("*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n");
+  close_connection();
+  CHECK_EQUAL(engine.last_error, status);
+  now += engine.backoff_ms; /* after four in a row */
+  open_connection();
+  CHECK_EQUAL(engine.last_error, status);
+}
+
+/* Why there are no useful answers stays known until there is one, however often we are sent on. */
+static void test_sentinel_is_no_answer(void)
+{
+  set_up_sentinels(2);
+  int status = FAIRLOCK_OK;
+  for (int i = 0; i < 6; i++) {
+    now += engine.backoff_ms;
+    fairlock_engine_connect(&engine, now);
+    be_sent_to_the_master(status);
+    status = i < 4 ? FAIRLOCK_DENIED : FAIRLOCK_UNREACHABLE;
+    if (i < 4) feed("-WRONGPASS no\r\n");
+    else fairlock_engine_fail(&engine, FAIRLOCK_UNREACHABLE);
+    close_connection();
+    CHECK_EQUAL(engine.last_error, status);
+  }
+  now += engine.backoff_ms;
+  try_a();
+  be_sent_to_the_master(status);
+  say_hello("7.0.15", "standalone", "master");
+  tell_time(0);
+  CHECK(sends("EVALSHA"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(engine.last_error, FAIRLOCK_OK);
+}
+
 /* The master that broke is not asked again: its Sentinel may know another one. */
 static void test_sentinel_is_asked_again(void)
 {
@@ -2317,6 +2356,7 @@ const struct check_test check_tests[] = {
     {"topology: sentinel greeting", test_sentinel_greeting},
     {"topology: sentinel without password", test_sentinel_without_password},
     {"topology: sentinel redirects", test_sentinel_redirects},
+    {"topology: sentinel is no answer", test_sentinel_is_no_answer},
     {"topology: sentinel is asked again", test_sentinel_is_asked_again},
     {"topology: sentinel of many elements", test_sentinel_of_many_elements},
     {"topology: sentinel does not know", test_sentinel_does_not_know},
