@@ -265,11 +265,25 @@ static void end_waiting(struct fairlock_client *client, struct fairlock_blocked 
   port_event_destroy(&self->event);
 }
 
+/*
+ * A task begins to wait. If nobody reads now, an answer to an earlier request, or to the greeting, may
+ * have lain there for long, and does not show how long the server took.
+ */
+static void note_unread(struct fairlock_client *client)
+{
+  struct fairlock_engine *engine = &client->engine;
+  bool read = !PORT_ONE_TASK && (client->serviced || client->runner != NULL);
+  bool open = fairlock_engine_wants(engine, port_clock_ms()) & FAIRLOCK_RECEIVE;
+  bool answered = fairlock_engine_ready(engine) && engine->last_sent == engine->last_received;
+  if (!read && open && !answered) engine->overslept = true;
+}
+
 /* Blocks until the task's wait is over. Called, and returns, with the mutex locked. */
 static void wait_for_end(struct fairlock_client *client, struct fairlock *handle)
 {
   struct fairlock_blocked self = {.handle = handle};
   if (handle != NULL) handle->awaited = true;
+  note_unread(client);
   begin_waiting(client, &self);
   wake_runner(client);
   for (;;) {

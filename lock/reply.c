@@ -96,7 +96,7 @@ static void bad_reply(struct fairlock_engine *engine)
 static void measure(struct fairlock_engine *engine, uint32_t asked_at)
 {
   uint32_t sample = engine->now - asked_at;
-  if (reached(engine->now, engine->next) || sample > ROUND_TRIP_MAX_MS) return;
+  if (came_late(engine) || sample > ROUND_TRIP_MAX_MS) return;
   if (sample > engine->round_trip_ms) engine->round_trip_ms = sample;
   else engine->round_trip_ms -= (engine->round_trip_ms - sample + 7) / 8;
   fairlock_engine_set_timeouts(engine);

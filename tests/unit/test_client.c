@@ -611,6 +611,33 @@ static int break_at_the_end(void *context, const void *data, size_t size)
   return take(context, data, size);
 }
 
+/*
+ * The answer to the greeting comes while nobody reads. However long it lies there, it counts as no
+ * long round trip, which would make the client wait longer for a server that is gone.
+ */
+static int say_after_a_while(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  let_pass(1); /* so that the wait for it is over */
+  return say(context, data, size, timeout_ms);
+}
+
+static void test_greeting_that_lay_there(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  hello = "";
+  transport.recv = say_after_a_while;
+  CHECK_EQUAL(fairlock_acquire(&handle, 20, 1000), FAIRLOCK_UNREACHABLE);
+  hello = GREETING;
+  says = GREETING;
+  let_pass(300);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  CHECK_EQUAL(connects, 1);
+  CHECK_EQUAL(client.engine.round_trip_ms, 0);
+  transport.recv = say;
+  fairlock_client_deinit(&client);
+}
+
 /* Who asks why right after an operation has ended hears it, though the connection is not closed yet. */
 static void test_status_of_a_refusal(void)
 {
@@ -1275,6 +1302,7 @@ const struct check_test check_tests[] = {
     {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client hold", test_hold},
     {"client lease is over", test_lease_is_over},
+    {"client: a greeting that lay there is no long round trip", test_greeting_that_lay_there},
     {"client says why right after a refusal", test_status_of_a_refusal},
     {"client error of this time", test_error_of_this_time},
     {"client waits until the deadline", test_waits_until_the_deadline},
