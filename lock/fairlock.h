@@ -396,6 +396,11 @@ enum fairlock_want {
  * fairlock_want; 0: there is no connection, only the time counts. Call fairlock_poll() again when
  * that has happened, when the time that it returned has passed, and after you have begun an operation
  * or called fairlock_cancel(). port_posix_fd() returns the socket to watch, also below TLS.
+ *
+ * Such a client is the loop's alone: no other task may be inside fairlock_run() or a call that waits
+ * for it. That task would read what the loop waits for, and the loop would hear of it at its next
+ * heartbeat only. Other tasks, such as a pool, have a client of their own. Or a task is inside
+ * fairlock_run(), and the loop only begins operations; `ended` wakes it, for instance by an eventfd.
  */
 unsigned fairlock_wants(struct fairlock_client *client);
 

@@ -13,6 +13,8 @@
  * socket to watch (port_posix_fd()), and for what (fairlock_wants()). Another timer of the loop
  * ends the hold. While it waits, it is woken twice for each heartbeat: by the time, to send it, and
  * by the socket, for the reply. It counts.
+ *
+ * The client is the loop's alone. Threads beside it that block, such as a pool, have another client.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
