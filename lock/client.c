@@ -610,8 +610,7 @@ int fairlock_downgrade(struct fairlock *exclusive, struct fairlock_shared *share
   struct fairlock_client *client = lock_client_of(exclusive);
   int status = begin_downgrade(exclusive, shared, lease_ms);
   if (status != FAIRLOCK_PENDING) return unlock(client, status);
-  shared->handle.awaited =
-      true; /* it may end first, and nobody may use it before the end of this */
+  shared->handle.awaited = true; /* it may end first, and stays this task's until the end */
   wait_for_end(client, exclusive);
   wait_for_end(client, &shared->handle);
   return unlock(client, still_held(&shared->handle, shared->handle.result));
