@@ -16,7 +16,8 @@
  * (that end - reserve). It reports the lock as acquired only when at least that much time is left.
  *
  * It must never release the lock while the command may still run, and never run on without a
- * purpose.
+ * purpose. If a release is not answered, it goes on when `fairlock run` has ended, until it is, or
+ * until the lease is over.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -69,7 +70,8 @@ enum phase {
   ENDED,    /* the lock is lost, and nothing is left to do                              */
   CLEARING, /* fairlock was killed: the command is being ended before the lock is released */
   LASTING,  /* the command has ended after that; the lock is held until at_least_ms are over */
-  RELEASING
+  RELEASING,
+  LINGERING /* `fairlock run` was told the result; the server may still have something of ours */
 };
 
 struct hold {
@@ -90,11 +92,11 @@ struct hold {
   uint32_t reached_at; /* when the server was last known to be reachable */
   bool cancelled;      /* the wait is to end */
   enum phase phase;
-  atomic_bool asked;     /* an operator has asked for the lock */
-  bool guards;           /* the command has begun; it may have ended since */
-  bool hurried;          /* at_least_ms no longer counts */
-  int64_t acquired_at;   /* in long_clock_ms() */
-  uint32_t until;        /* ENDING: when to send SIGKILL; CLEARING, RELEASING: when to give up */
+  atomic_bool asked;   /* an operator has asked for the lock */
+  bool guards;         /* the command has begun; it may have ended since */
+  bool hurried;        /* at_least_ms no longer counts */
+  int64_t acquired_at; /* in long_clock_ms() */
+  uint32_t until; /* ENDING: when to send SIGKILL; CLEARING: to give up; RELEASING: to report */
   pthread_mutex_t start; /* the other thread locks it before it services the client */
   int released;          /* RELEASING: its status; FAIRLOCK_PENDING: it goes on */
 };
@@ -117,12 +119,17 @@ static void tell(struct hold *hold, const struct agent_message *message)
   (void)written;
 }
 
-static void tell_status(struct hold *hold, enum agent_news news, int status)
+static void tell_result(struct hold *hold, enum agent_news news, int status, bool lingers)
 {
-  struct agent_message message = {.news = (int32_t)news, .status = status};
+  struct agent_message message = {.news = (int32_t)news, .status = status, .lingers = lingers};
   session_error(hold->session, status, message.error);
   session_address(hold->session, status, message.address);
   tell(hold, &message);
+}
+
+static void tell_status(struct hold *hold, enum agent_news news, int status)
+{
+  tell_result(hold, news, status, false);
 }
 
 /*
@@ -277,17 +284,38 @@ static void begin_release(struct hold *hold)
 }
 
 /*
- * Ends the agent when the release has a result. If the hold was lost, something of it may be left
- * on the server: fairlock_start_deinit() removes that first, if there is time.
+ * True if something of ours may be left on the server: a hold, or a place in the queue. Then the
+ * library goes on removing it, until it would have ended by itself. While the server answers, an
+ * operation has a result only when nothing is left, unless the hold was lost.
  */
+static bool leaves_something(struct hold *hold, int status)
+{
+  bool answers = fairlock_server_status(&hold->session->client) == FAIRLOCK_OK;
+  if (status == FAIRLOCK_OK || (answers && status != FAIRLOCK_LOST)) return false;
+  return fairlock_start_deinit(&hold->lock.handle) == FAIRLOCK_PENDING;
+}
+
+/* Reports a result. If something is left, the agent goes on without `fairlock run`. */
+static void finish(struct hold *hold, enum agent_news news, int status, bool left)
+{
+  if (!left) end_hold(hold, news, status);
+  tell_result(hold, news, status, true);
+  hold->phase = LINGERING;
+}
+
 static void look_releasing(struct hold *hold, bool due)
 {
   if (hold->released == FAIRLOCK_PENDING) hold->released = fairlock_result(&hold->lock.handle);
-  if (hold->released == FAIRLOCK_PENDING && due) hold->released = FAIRLOCK_UNKNOWN;
-  if (hold->released == FAIRLOCK_PENDING) return;
-  bool lost = hold->released == FAIRLOCK_LOST;
-  if (lost && !due && fairlock_start_deinit(&hold->lock.handle) == FAIRLOCK_PENDING) return;
-  end_hold(hold, AGENT_RELEASED, hold->released);
+  bool pending = hold->released == FAIRLOCK_PENDING;
+  bool left = pending || leaves_something(hold, hold->released);
+  if (left && !due) return;
+  finish(hold, AGENT_RELEASED, pending ? FAIRLOCK_UNKNOWN : hold->released, left);
+}
+
+static void look_lingering(struct hold *hold)
+{
+  if (fairlock_result(&hold->lock.handle) == FAIRLOCK_PENDING) return;
+  if (fairlock_start_deinit(&hold->lock.handle) != FAIRLOCK_PENDING) _exit(0);
 }
 
 /*
@@ -355,7 +383,10 @@ static void look_waiting(struct hold *hold)
     tell_why(hold);
     return;
   }
-  if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
+  if (status != FAIRLOCK_OK) {
+    finish(hold, AGENT_FAILED, status, leaves_something(hold, status));
+    return;
+  }
   if (hold->link < 0 || hold->cancelled) {
     begin_release(hold);
     return;
@@ -451,6 +482,9 @@ static void look(struct hold *hold)
   case RELEASING:
     look_releasing(hold, due);
     break;
+  case LINGERING:
+    look_lingering(hold);
+    break;
   default:
     break;
   }
@@ -485,7 +519,7 @@ static void abandoned(struct hold *hold)
   hold->link = -1;
   if (hold->phase == WAITING) {
     fairlock_cancel(&hold->lock.handle);
-  } else if (hold->phase != RELEASING) {
+  } else if (hold->phase < RELEASING) {
     guard_end_all(hold->guard);
     hold->phase = CLEARING;
     hold->until = port_clock_ms() + hold->options->kill_after_ms + CLEARING_MS;

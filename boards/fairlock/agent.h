@@ -10,10 +10,8 @@
 #include "metrics.h"
 #include "session.h"
 
-#define AGENT_RELEASE_MS                                                                           \
-  5000U /* a release that is not answered in this time is left to the lease */
-#define AGENT_LATE_RELEASE_MS                                                                      \
-  500U /* the same when the lock is lost, or nearly                         */
+#define AGENT_RELEASE_MS      5000U /* `fairlock run` waits so long for a release */
+#define AGENT_LATE_RELEASE_MS 500U  /* the same when the lock is lost, or nearly  */
 
 enum on_lost { ON_LOST_TERM, ON_LOST_KILL, ON_LOST_IGNORE };
 
@@ -50,7 +48,7 @@ enum agent_news {
   AGENT_ACQUIRED,      /* the lock is held: token, holder                                    */
   /* the lock cannot be acquired, because one of `holders` holds it. The agent has ended */
   AGENT_NESTED,
-  AGENT_FAILED, /* the lock was not acquired: status, error. The agent has ended */
+  AGENT_FAILED, /* the lock was not acquired: status, error. The agent has ended, or lingers */
   /*
    * the system has refused something: status is an errno value, error says what. The agent has
    * ended
@@ -62,13 +60,15 @@ enum agent_news {
    * renewed
    */
   AGENT_LOST,
-  AGENT_RELEASED, /* the status of the release. The agent has ended */
-  AGENT_GONE      /* the agent has ended without a message          */
+  AGENT_RELEASED, /* the status of the release. The agent has ended, or lingers */
+  AGENT_GONE      /* the agent has ended without a message                      */
 };
 
 struct agent_message {
   int32_t news;
   int32_t status;
+  /* the agent goes on with the release or the leave; nobody has to wait for it */
+  bool lingers;
   uint64_t token;
   char holder[FAIRLOCK_HOLDER_ID_SIZE];
   char error[FAIRLOCK_ERROR_SIZE];

@@ -551,14 +551,14 @@ static int ended_by(struct run *run, int number)
   return 128 + number;
 }
 
-static void reap_agent(const struct run *run)
+static void reap_agent(const struct run *run, const struct agent_message *last)
 {
-  (void)waitpid(run->agent.pid, NULL, 0);
+  if (!last->lingers) (void)waitpid(run->agent.pid, NULL, 0);
 }
 
 static int on_failure(struct run *run, const struct agent_message *message)
 {
-  reap_agent(run);
+  reap_agent(run, message);
   if (run->lock.verbose && message->news == AGENT_FAILED)
     complain("%s was not acquired: %s", run->shown, fairlock_status_text(message->status));
   if (run->cancelled_by != 0) return ended_by(run, run->cancelled_by);
@@ -950,10 +950,22 @@ static int on_released(struct run *run, const struct agent_message *message, int
   if (message->news == 0) why = "its agent does not answer (was it stopped?)";
   if (message->error[0] != 0)
     (void)session_failed(&run->session, message->status, message->address, message->error);
-  complain(
-      "%s could not be released: %s; it is free when its lease of %g s has run out, or earlier",
-      run->shown, why, run->lock.lease_ms / 1000.0);
+  const char *until = message->lingers ? "its agent goes on trying, at most until"
+                                       : "it is free at the latest when";
+  complain("%s could not be released: %s; %s its lease of %g s has run out", run->shown, why, until,
+           run->lock.lease_ms / 1000.0);
   return status;
+}
+
+/*
+ * As process 1 of a container we wait for the agent, because it cannot outlive us. A signal ends
+ * that.
+ */
+static void outlast(struct run *run)
+{
+  struct event event = {0};
+  while (getpid() == 1 && event.agent.news != AGENT_GONE && !ends_wait(event.signal))
+    event = await(run, -1);
 }
 
 /*
@@ -963,11 +975,11 @@ static int on_released(struct run *run, const struct agent_message *message, int
  */
 static int release(struct run *run, int status)
 {
-  struct event event;
+  struct event event = {0};
   uint32_t patience = (run->lost ? AGENT_LATE_RELEASE_MS : AGENT_RELEASE_MS) + ANSWER_MS;
   uint32_t began = port_clock_ms();
   if (run->agent.link < 0) {
-    reap_agent(run);
+    reap_agent(run, &event.agent);
     return run->lost_status;
   }
   agent_release(&run->agent);
@@ -985,8 +997,10 @@ static int release(struct run *run, int status)
       return run->lost ? run->lost_status : status;
     }
   }
-  reap_agent(run);
-  return on_released(run, &event.agent, status);
+  reap_agent(run, &event.agent);
+  status = on_released(run, &event.agent, status);
+  if (event.agent.lingers) outlast(run);
+  return status;
 }
 
 /*

@@ -554,6 +554,97 @@ test_agent_wakes_up_in_line() {
   over 4 $waiter
 }
 
+# outage COMMAND...: the server is stopped meanwhile, and for 3 s more, as it drops most requests that are older
+outage() {
+  kill -STOP $server
+  "$@"
+  sleep 3
+  kill -CONT $server
+}
+
+finished() {
+  touch "$dir/go"
+  ends 4 $command
+  kill "$agent"
+}
+
+# The release is not answered, and fairlock ends. Its agent goes on until the server is back, also when a service manager
+# asks all that is left to end. Nobody waits for its output.
+test_release_in_an_outage() {
+  mkfifo "$dir/output"
+  run --lease 600 a -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done; exit 4' "$dir/go" >"$dir/output" 2>&1 &
+  command=$!
+  cat "$dir/output" >"$dir/err" &
+  reader=$!
+  eventually held a
+  agent=$(agent_of $command)
+  outage finished
+  ends 0 $reader
+  said 'its agent goes on trying, at most until its lease of 600 s has run out'
+  eventually unheld a
+  eventually dead "$agent"
+}
+
+killed() {
+  touch "$dir/go"
+  eventually dead "$(cat "$dir/command")"
+  kill -9 $command
+  sleep 5
+}
+
+test_fairlock_is_killed_in_an_outage() {
+  run --lease 600 a -- sh -c 'echo $$ >"$1"; until [ -e "$0" ]; do sleep 0.02; done' "$dir/go" "$dir/command" &
+  command=$!
+  eventually test -s "$dir/command"
+  agent=$(agent_of $command)
+  outage killed
+  eventually unheld a
+  eventually dead "$agent"
+}
+
+cancelled() {
+  kill $waiter
+  ends 143 $waiter
+}
+
+# The same for the place of a waiter.
+test_wait_ends_in_an_outage() {
+  redis hset a somebody:1 1 >"$dir/out"
+  run a true 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 a
+  agent=$(agent_of $waiter)
+  outage cancelled
+  eventually waits 0 a
+  eventually dead "$agent"
+}
+
+# contained COMMAND...: as process 1 of a container
+contained() {
+  exec unshare --fork --pid --mount-proc --kill-child "$@"
+}
+
+can_contain() {
+  (contained true) 2>/dev/null || { echo "skip $name: this user may make no PID namespace"; return 1; }
+}
+
+unfinished() {
+  touch "$dir/go"
+  sleep 7
+}
+
+# As process 1 of a container, fairlock waits for its agent, which would end with it.
+test_outage_of_a_container() {
+  can_contain || return 0
+  contained "$fairlock" run --lease 600 a -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done; exit 4' "$dir/go" 2>"$dir/err" &
+  command=$!
+  eventually held a
+  outage unfinished
+  ends 4 $command
+  said 'its agent goes on trying'
+  unheld a || fail "the lock is still held"
+}
+
 adopt() {
   [ -x "$build/tests/command/adopt" ] || make -s BUILD="$build" "$build/tests/command/adopt" || fail "cannot build adopt"
   "$build/tests/command/adopt" "$@"
@@ -603,4 +694,5 @@ run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_j
   agent_is_stopped_at_least agent_wakes_up agent_is_stopped_when_granted \
   agent_is_stopped_in_line agent_wakes_up_in_line both_are_stopped \
   both_are_killed_with_children fairlock_is_killed_and_agent_stopped guard_ends_with_its_agent \
-  agent_is_stopped_at_the_end fairlock_is_killed_and_nobody_can_tell adopted_zombies_are_reaped
+  agent_is_stopped_at_the_end fairlock_is_killed_and_nobody_can_tell adopted_zombies_are_reaped \
+  release_in_an_outage fairlock_is_killed_in_an_outage wait_ends_in_an_outage outage_of_a_container
