@@ -86,6 +86,24 @@ static enum look look_at(const char *id, struct process *process)
 }
 
 /*
+ * True if there is a /proc, and it shows our PID namespace. One that was mounted in another has other
+ * processes under the numbers that we know.
+ */
+static bool proc_is_ours(void)
+{
+  char line[128];
+  int id = 0;
+  int inner = 0;
+  FILE *file = fopen("/proc/self/status", "re");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    (void)sscanf(line, "Pid: %d", &id);
+    (void)sscanf(line, "NSpid: %*d %d", &inner); /* our number in a namespace below that of /proc */
+  }
+  if (file != NULL) (void)fclose(file);
+  return id == (int)getpid() && inner == 0;
+}
+
+/*
  * /proc also shows a process as a zombie when its first thread has ended and others still run. So
  * the number of threads counts, too.
  */
@@ -98,7 +116,8 @@ static bool is_dead(const struct process *process)
 static bool only_zombies(pid_t group)
 {
   struct process process;
-  if (look_at("1", &process) != SEEN) return false; /* /proc hides the processes of other users */
+  if (!proc_is_ours() || look_at("1", &process) != SEEN)
+    return false; /* it may also hide the processes of other users */
   DIR *processes = opendir("/proc");
   if (processes == NULL) return false;
   bool zombies = false;
@@ -282,6 +301,7 @@ int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
 {
   struct processes all = {0};
   int count = -1;
+  if (!proc_is_ours()) return -1;
   if (number == SIGKILL) kill_children(root, except, group);
   if (list_below(&all, root, except)) {
     count = signal_below(&all, group, number);

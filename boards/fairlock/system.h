@@ -25,7 +25,8 @@ bool system_adopt(void);
  * Sends a signal to each process that descends from root, and then SIGCONT, so that stopped
  * processes notice it. Leaves out the process `except` (0: none) and the process group `group` (0:
  * none). number 0: sends no signal. Returns how many descendants there are, those of `group`
- * included; -1 if that cannot be known (no system_adopt(), or no /proc). Processes that are forked
+ * included; -1 if that cannot be known (no system_adopt(), no /proc, or one that shows another PID
+ * namespace). Processes that are forked
  * meanwhile may be missed, so to kill all, repeat it until none is left. Those that have ended and
  * were not reaped count, too: one that ended meanwhile may have forked another one before. So reap
  * what there is before each call.

@@ -645,6 +645,23 @@ test_outage_of_a_container() {
   unheld a || fail "the lock is still held"
 }
 
+# In a container that has its host's /proc, the numbers there are of other processes: here the guard is 2, and the host's
+# 2 has a child with the number of the agent.
+test_proc_of_another_namespace() {
+  can_contain || return 0
+  contained sh -c '(sleep 600 & sleep 600 & wait) & sleep 1; exec unshare --fork --pid --kill-child "$@"' - \
+    "$fairlock" run --lease 6 --kill-after 0.5 a -- sh -c 'setsid sh -c "$1" - "$0" & until [ -e "$0.began" ]; do sleep 0.02; done; kill -9 $$' \
+    "$dir/go" ': >"$1.began"; until [ -e "$1" ]; do sleep 0.05; done' 2>"$dir/err" &
+  running=$!
+  eventually test -e "$dir/go.began"
+  sleep 3
+  held a || fail "it is not held beside what the command has started: $(cat "$dir/err")"
+  ! dead $running || fail "fairlock has ended: $(cat "$dir/err")"
+  touch "$dir/go"
+  ends 137 $running
+  unheld a || fail "the lock is still held"
+}
+
 adopt() {
   [ -x "$build/tests/command/adopt" ] || make -s BUILD="$build" "$build/tests/command/adopt" || fail "cannot build adopt"
   "$build/tests/command/adopt" "$@"
@@ -695,4 +712,5 @@ run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_j
   agent_is_stopped_in_line agent_wakes_up_in_line both_are_stopped \
   both_are_killed_with_children fairlock_is_killed_and_agent_stopped guard_ends_with_its_agent \
   agent_is_stopped_at_the_end fairlock_is_killed_and_nobody_can_tell adopted_zombies_are_reaped \
-  release_in_an_outage fairlock_is_killed_in_an_outage wait_ends_in_an_outage outage_of_a_container
+  release_in_an_outage fairlock_is_killed_in_an_outage wait_ends_in_an_outage outage_of_a_container \
+  proc_of_another_namespace
