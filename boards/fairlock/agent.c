@@ -39,6 +39,7 @@
 
 #include "command.h"
 #include "system.h"
+#include "text.h"
 
 #define MOST_RESERVE_MS 500U
 
@@ -434,13 +435,9 @@ static void look_lasting(struct hold *hold, uint32_t left)
  */
 static void help_to_clear(struct hold *hold, uint32_t left)
 {
+  if (hold->guard->pid == 0) _exit(1);
   guard_rouse(hold->guard);
-  if (hold->guard->pid > 0) {
-    if (left <= spare_ms(hold->options)) guard_signal(hold->guard, SIGKILL);
-    return;
-  }
-  (void)guard_kill_group(hold->guard);
-  _exit(1);
+  if (left <= spare_ms(hold->options)) guard_signal(hold->guard, SIGKILL);
 }
 
 static void look_clearing(struct hold *hold, uint32_t left, bool due)
@@ -562,24 +559,13 @@ struct search {
   bool found;
 };
 
-static bool is_listed(const char *list, const char *id, size_t size)
-{
-  while (*list != 0) {
-    size_t length = strcspn(list, " ");
-    if (length == size && memcmp(list, id, size) == 0) return true;
-    list += length;
-    list += strspn(list, " ");
-  }
-  return false;
-}
-
 static void search_holder(const struct fairlock_report *report, void *context)
 {
   struct search *search = context;
   if (report->place != 0) return;
   if (report->holder_index == 0) search->found = false; /* it begins again after a break */
   search->found |= report->id != NULL && report->id_size > 0 &&
-                   is_listed(search->holders, report->id, report->id_size);
+                   has_word(search->holders, report->id, report->id_size);
 }
 
 /*
@@ -679,6 +665,17 @@ static void *service_client(void *context)
   return NULL;
 }
 
+/* True if we were stopped since the last call. SIGCONT, which has ended that, is blocked. */
+static bool was_stopped(void)
+{
+  sigset_t set;
+  int number;
+  if (sigpending(&set) != 0 || !sigismember(&set, SIGCONT)) return false;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCONT);
+  return sigwait(&set, &number) == 0;
+}
+
 static void watch_over(struct hold *hold)
 {
   for (;;) {
@@ -687,9 +684,12 @@ static void watch_over(struct hold *hold)
     struct pollfd sources[] = {{.fd = hold->wake[0], .events = POLLIN},
                                {.fd = hold->link, .events = POLLIN},
                                {.fd = hold->guard->agent[0], .events = POLLIN}};
-    if (poll(sources, 3, next_look_ms(hold)) <= 0) continue;
+    int ready = poll(sources, 3, next_look_ms(hold));
+    bool prompt = !was_stopped();
+    if (ready <= 0) continue;
     char turns[64];
-    if (sources[2].revents != 0 && !guard_hear(&hold->guard->agent[0])) hold->guard->pid = 0;
+    if (sources[2].revents != 0 && !guard_hear(&hold->guard->agent[0]))
+      guard_gone(hold->guard, prompt);
     if (sources[0].revents != 0 && read(hold->wake[0], turns, sizeof turns) < 0) continue;
     if (sources[1].revents != 0) obey(hold);
   }
@@ -915,7 +915,8 @@ bool agent_let_it_end(const struct agent *agent)
 bool agent_is_stopped(const struct agent *agent)
 {
   siginfo_t info = {0};
-  return waitid(P_PID, (id_t)agent->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+  return agent->pid > 0 &&
+         waitid(P_PID, (id_t)agent->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid != 0;
 }
 
@@ -936,5 +937,5 @@ void agent_release(struct agent *agent)
 
 void agent_kill(struct agent *agent)
 {
-  (void)kill(agent->pid, SIGKILL);
+  if (agent->pid > 0) (void)kill(agent->pid, SIGKILL);
 }

@@ -85,8 +85,8 @@ struct agent_event {
 };
 
 struct agent {
-  pid_t pid;
-  int link; /* readable when there is a message */
+  pid_t pid; /* 0: it was reaped */
+  int link;  /* readable when there is a message */
 
   /*
    * readable when there are events; -1: none are wanted, or no more will come. It is a separate

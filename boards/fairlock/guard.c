@@ -194,9 +194,10 @@ bool guard_ran_out(const struct guard *guard, uint32_t spare_ms)
 
 /* Signalling */
 
+/* 0: it has none, or nobody knows any more, because the guard is gone. */
 static pid_t group_of(const struct guard *guard)
 {
-  return (pid_t)atomic_load(&guard->shared->group);
+  return guard->pid > 0 ? (pid_t)atomic_load(&guard->shared->group) : 0;
 }
 
 void guard_forward(const struct guard *guard, int number)
@@ -221,15 +222,20 @@ void guard_signal(const struct guard *guard, int number)
   if (!atomic_load(&guard->shared->begun)) return;
   if (number == SIGTERM) atomic_store(&guard->shared->termed, true);
   guard_signal_group(guard, number);
-  if (guard->pid > 0) (void)system_signal_below(guard->pid, 0, group, number);
+  if (guard->pid > 0) (void)system_signal_below(guard->pid, 0, group, NULL, number);
 }
 
-bool guard_kill_group(const struct guard *guard)
+void guard_gone(struct guard *guard, bool prompt)
+{
+  if (prompt && !guard_is_empty(guard)) guard_forward(guard, SIGKILL);
+  guard->pid = 0;
+}
+
+bool guard_group_ends(const struct guard *guard)
 {
   struct timespec step = {0, DEATH_STEP_MS * 1000000L};
-  pid_t group = group_of(guard);
+  pid_t group = (pid_t)atomic_load(&guard->shared->group);
   if (group == 0 || guard_is_empty(guard)) return true;
-  guard_forward(guard, SIGKILL);
   for (unsigned waited = 0; waited < DEATH_MS; waited += DEATH_STEP_MS) {
     if (!system_group_lives(group)) return true;
     nanosleep(&step, NULL);

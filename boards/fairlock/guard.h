@@ -112,9 +112,15 @@ void guard_signal_group(const struct guard *guard, int number);
 void guard_signal(const struct guard *guard, int number);
 
 /*
- * When the guard is gone: kills the command's group, and waits until none of it runs any more.
- * Returns false if some of it still runs after a while.
+ * To be called as soon as guard_hear() has told that the guard is gone. Kills the command's group,
+ * if `prompt`: later, the system may have given its number to another group.
  */
-bool guard_kill_group(const struct guard *guard);
+void guard_gone(struct guard *guard, bool prompt);
+
+/*
+ * After guard_gone(): waits until none of the group runs any more. Returns false if some of it
+ * still runs after a while.
+ */
+bool guard_group_ends(const struct guard *guard);
 
 #endif

@@ -64,8 +64,9 @@ struct run {
   bool ended;        /* the command has ended                          */
   bool unguarded;    /* the guard is gone                              */
   bool adopts;       /* if the guard is killed, its children become ours */
-  bool sees_all;     /* and we can tell them from other children of ours */
-  bool hurried;      /* --at-least no longer counts                    */
+  bool others;       /* we had children already when we began         */
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+  bool hurried; /* --at-least no longer counts                    */
   bool lost;
 };
 
@@ -435,18 +436,26 @@ static void tell_events(struct run *run)
 
 /* Waiting for something to happen */
 
-/*
- * Reaps children other than agent and guard. The command has left them, and they became our
- * children because we are process 1 of a container, or because of system_adopt().
- */
-static void reap_adopted(const struct run *run)
+/* The guard was killed. Its children may have become ours (system_adopt()). */
+static void on_guard_gone(struct run *run)
 {
-  for (;;) {
-    siginfo_t info = {0};
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-    /* agent and guard are reaped elsewhere, soon, and the rest after that */
-    if (info.si_pid == run->agent.pid || info.si_pid == run->agent.guard.pid) return;
-    (void)waitpid(info.si_pid, NULL, 0);
+  pid_t guard = run->agent.guard.pid;
+  if (run->unguarded) return;
+  run->unguarded = true;
+  guard_gone(&run->agent.guard, true); /* the command stays a zombie until we have reaped it */
+  (void)waitpid(guard, NULL, 0);
+}
+
+/*
+ * Reaps all children that have ended: agent and guard, and what the command has left. That became
+ * our child because we are process 1 of a container, or because of system_adopt().
+ */
+static void reap(struct run *run)
+{
+  pid_t pid;
+  while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+    if (pid == run->agent.pid) run->agent.pid = 0;
+    if (pid == run->agent.guard.pid) on_guard_gone(run);
   }
 }
 
@@ -454,14 +463,6 @@ static void reap_adopted(const struct run *run)
 static int sooner(int a, int b)
 {
   return b < 0 || (a >= 0 && a < b) ? a : b;
-}
-
-/* The guard was killed. Its children may have become ours (system_adopt()). */
-static void on_guard_gone(struct run *run)
-{
-  run->unguarded = true;
-  (void)waitpid(run->agent.guard.pid, NULL, 0);
-  run->agent.guard.pid = 0;
 }
 
 /* Continues the guard if it was stopped. Only we, its parent, can see that. */
@@ -496,7 +497,7 @@ static struct event await(struct run *run, int ms)
     if (event.guard && !guard_hear(&run->agent.guard.run[0])) on_guard_gone(run);
     if (event.signal == SIGCHLD) {
       look_at_guard(run);
-      reap_adopted(run);
+      reap(run);
     }
     if (event.agent.news != 0 || event.signal != 0 || event.guard) return event;
   }
@@ -553,7 +554,7 @@ static int ended_by(struct run *run, int number)
 
 static void reap_agent(const struct run *run, const struct agent_message *last)
 {
-  if (!last->lingers) (void)waitpid(run->agent.pid, NULL, 0);
+  if (!last->lingers && run->agent.pid > 0) (void)waitpid(run->agent.pid, NULL, 0);
 }
 
 static int on_failure(struct run *run, const struct agent_message *message)
@@ -659,6 +660,7 @@ static void start(struct run *run, const struct agent_message *acquired)
     terminal_lend(&run->terminal, guard_command(&run->agent.guard));
   child_go(&run->child, acquired->holder, acquired->token);
   metrics_acquired(&run->lock.metrics);
+  memcpy(run->holder, acquired->holder, sizeof run->holder);
 }
 
 static void resume(struct run *run)
@@ -805,18 +807,25 @@ static void on_event_of_rest(struct run *run, const struct event *event)
     guard_forward(&run->agent.guard, event->signal);
 }
 
-/* Kills all processes that we have got from the guard. Returns false if some may be left. */
-static bool kill_adopted(const struct run *run)
+/* Sends a signal to all processes that we have got from the guard; 0: none. Returns as below. */
+static int signal_adopted(const struct run *run, int number)
+{
+  const char *holder = run->others ? run->holder : NULL;
+  return system_signal_below(getpid(), run->agent.pid, 0, holder, number);
+}
+
+/* Kills them all. Returns false if some may be left. */
+static bool kill_adopted(struct run *run)
 {
   const struct timespec step = {0, 20 * 1000000L};
   uint32_t began = port_clock_ms();
   int left = 1;
   while (left > 0 && port_clock_ms() - began < MOST_ENDING_MS) {
-    reap_adopted(run);
-    left = system_signal_below(getpid(), run->agent.pid, 0, SIGKILL);
+    reap(run);
+    left = signal_adopted(run, SIGKILL);
     if (left > 0) (void)nanosleep(&step, NULL);
   }
-  return left == 0;
+  return left == 0 && !run->others; /* of others and of the command, some may look alike */
 }
 
 /*
@@ -827,9 +836,8 @@ static bool kill_adopted(const struct run *run)
 static int end_without_guard(struct run *run)
 {
   complain("the process that guards the command was killed; killing the command");
-  bool sees_all =
-      run->adopts && run->sees_all && system_signal_below(getpid(), run->agent.pid, 0, 0) >= 0;
-  bool killed = sees_all ? kill_adopted(run) : guard_kill_group(&run->agent.guard) && !run->adopts;
+  bool sees_all = run->adopts && signal_adopted(run, 0) >= 0;
+  bool killed = sees_all ? kill_adopted(run) : !run->adopts && guard_group_ends(&run->agent.guard);
   if (!killed) agent_kill(&run->agent);
   return EXIT_SYSTEM;
 }
@@ -1034,12 +1042,13 @@ static int run_under_lock(struct run *run)
 /* Does all that the system can refuse, before any request is sent. Returns what failed, or NULL. */
 static const char *start_all(struct run *run)
 {
+  siginfo_t child;
   if (run->shown == NULL) return "start";
   run->signals = signals_catch();
   if (run->signals < 0) return "make a pipe";
   if (metrics_start(&run->lock.metrics, run->metrics_file, &run->session, run->lock.name) != 0)
     return "share memory";
-  run->sees_all = system_spare_present();
+  run->others = waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
   run->adopts = system_adopt();
   if (child_prepare(&run->child, run->arguments, run->lock.name) != 0) return "make a pipe";
   return agent_start(&run->agent, &run->session, &run->lock, &run->child);

@@ -12,12 +12,7 @@
 
 #include "command.h"
 #include "port.h"
-
-static bool has_children(void)
-{
-  siginfo_t info = {0};
-  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
+#include "text.h"
 
 #if defined __linux__ && !defined FAIRLOCK_PLAIN_POSIX
 #include <ctype.h>
@@ -167,13 +162,22 @@ static struct process *find_process(const struct processes *all, int id)
   return bsearch(&wanted, all->list, all->count, sizeof wanted, by_id);
 }
 
-/* The processes that system_spare_present() has found. */
-static struct processes spared;
-
-static bool is_spared(const struct process *process)
+/* True if the process was executed under the hold of this id. */
+static bool is_under(const struct process *process, const char *holder)
 {
-  const struct process *found = spared.count == 0 ? NULL : find_process(&spared, process->id);
-  return found != NULL && found->start == process->start;
+  static const char name[] = "FAIRLOCK_HOLDERS=";
+  char path[64];
+  char *line = NULL;
+  size_t room = 0;
+  bool found = false;
+  snprintf(path, sizeof path, "/proc/%d/environ", process->id);
+  FILE *file = fopen(path, "re");
+  while (file != NULL && !found && getdelim(&line, &room, 0, file) > 0)
+    found = strncmp(line, name, sizeof name - 1) == 0 &&
+            has_word(line + sizeof name - 1, holder, strlen(holder));
+  if (file != NULL) (void)fclose(file);
+  free(line);
+  return found;
 }
 
 static bool list_processes(struct processes *all)
@@ -202,15 +206,17 @@ static bool is_torn(const struct processes *all)
   return false;
 }
 
-static void mark_below(const struct processes *all, pid_t root, pid_t except)
+static void mark_below(const struct processes *all, pid_t root, pid_t except, const char *holder)
 {
   for (bool more = true; more;) {
     more = false;
     for (size_t i = 0; i < all->count; i++) {
       struct process *process = &all->list[i];
-      if (process->below || process->id == (int)except || is_spared(process)) continue;
+      if (process->below || process->id == (int)except) continue;
       const struct process *parent = find_process(all, process->parent);
-      if (process->parent != (int)root && (parent == NULL || !parent->below)) continue;
+      bool child = process->parent == (int)root;
+      if (child && holder != NULL && !is_under(process, holder)) continue;
+      if (!child && (parent == NULL || !parent->below)) continue;
       process->below = true;
       more = true;
     }
@@ -254,7 +260,7 @@ static int signal_below(const struct processes *all, pid_t group, int number)
  * Kills the children of root. This is quick: while all processes are listed, a busy machine lets a
  * child start another one and end. Not every kernel has the file.
  */
-static void kill_children(pid_t root, pid_t except, pid_t group)
+static void kill_children(pid_t root, pid_t except, pid_t group, const char *holder)
 {
   char text[4096];
   char *next;
@@ -268,7 +274,8 @@ static void kill_children(pid_t root, pid_t except, pid_t group)
     char id[24];
     snprintf(id, sizeof id, "%ld", strtol(at, NULL, 10));
     bool ours = look_at(id, &child) == SEEN && child.parent == (int)root; /* the last may be cut */
-    if (!ours || is_dead(&child) || child.id == (int)except || is_spared(&child)) continue;
+    if (!ours || is_dead(&child) || child.id == (int)except) continue;
+    if (holder != NULL && !is_under(&child, holder)) continue;
     if (group == 0 || child.group != (int)group) signal_process(&child, SIGKILL);
   }
 }
@@ -276,34 +283,22 @@ static void kill_children(pid_t root, pid_t except, pid_t group)
 #define MOST_LOOKS 3 /* how often to list the processes anew, if some end meanwhile */
 
 /* Lists all processes, and marks those that descend from root. */
-static bool list_below(struct processes *all, pid_t root, pid_t except)
+static bool list_below(struct processes *all, pid_t root, pid_t except, const char *holder)
 {
   bool listed = list_processes(all);
   for (int looks = 1; listed && looks < MOST_LOOKS && is_torn(all); looks++)
     listed = list_processes(all);
-  if (listed) mark_below(all, root, except);
+  if (listed) mark_below(all, root, except, holder);
   return listed;
 }
 
-bool system_spare_present(void)
-{
-  struct processes all = {0};
-  if (!has_children()) return true; /* nearly always: then all processes need not be listed */
-  bool listed = list_below(&all, getpid(), 0);
-  for (size_t i = 0; listed && i < all.count; i++) {
-    if (all.list[i].below) listed = add_process(&spared, &all.list[i]);
-  }
-  free(all.list);
-  return listed;
-}
-
-int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
+int system_signal_below(pid_t root, pid_t except, pid_t group, const char *holder, int number)
 {
   struct processes all = {0};
   int count = -1;
   if (!proc_is_ours()) return -1;
-  if (number == SIGKILL) kill_children(root, except, group);
-  if (list_below(&all, root, except)) {
+  if (number == SIGKILL) kill_children(root, except, group, holder);
+  if (list_below(&all, root, except, holder)) {
     count = signal_below(&all, group, number);
     if (number != 0 && number != SIGKILL) (void)signal_below(&all, group, SIGCONT);
   }
@@ -350,11 +345,6 @@ void system_hide_memory(void)
 {
 }
 
-bool system_spare_present(void)
-{
-  return !has_children();
-}
-
 #if defined __FreeBSD__
 #include <stdlib.h>
 #include <sys/procctl.h>
@@ -368,10 +358,10 @@ bool system_adopt(void)
  * FreeBSD lists the descendants of a process that adopts, but not those below another one that
  * adopts. So this calls itself for each of those.
  */
-int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
+int system_signal_below(pid_t root, pid_t except, pid_t group, const char *holder, int number)
 {
   struct procctl_reaper_status status;
-  if (procctl(P_PID, root, PROC_REAP_STATUS, &status) != 0) return -1;
+  if (holder != NULL || procctl(P_PID, root, PROC_REAP_STATUS, &status) != 0) return -1;
   unsigned room = status.rs_descendants + 64;
   struct procctl_reaper_pidinfo *list = calloc(room, sizeof *list);
   struct procctl_reaper_pids all = {.rp_count = room, .rp_pids = list};
@@ -382,7 +372,7 @@ int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
     if (id == except) continue;
     count++;
     if (id != root && (list[i].pi_flags & REAPER_PIDINFO_REAPER) != 0) {
-      int more = system_signal_below(id, except, group, number);
+      int more = system_signal_below(id, except, group, NULL, number);
       if (more > 0) count += more;
     }
     if (number == 0 || (group != 0 && getpgid(id) == group)) continue;
@@ -400,11 +390,12 @@ bool system_adopt(void)
   return false;
 }
 
-int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
+int system_signal_below(pid_t root, pid_t except, pid_t group, const char *holder, int number)
 {
   (void)root;
   (void)except;
   (void)group;
+  (void)holder;
   (void)number;
   return -1;
 }

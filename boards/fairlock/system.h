@@ -24,21 +24,17 @@ bool system_adopt(void);
 /*
  * Sends a signal to each process that descends from root, and then SIGCONT, so that stopped
  * processes notice it. Leaves out the process `except` (0: none) and the process group `group` (0:
- * none). number 0: sends no signal. Returns how many descendants there are, those of `group`
- * included; -1 if that cannot be known (no system_adopt(), no /proc, or one that shows another PID
- * namespace). Processes that are forked
+ * none). With `holder`, leaves out the children of root, and what descends from them, that were not
+ * executed under the hold of this id (FAIRLOCK_HOLDERS): the program that has executed fairlock may
+ * have had children, who may have some. number 0: sends no signal.
+ *
+ * Returns how many descendants there are, those of `group` included; -1 if that cannot be known (no
+ * system_adopt(), no /proc, or one that shows another PID namespace). Processes that are forked
  * meanwhile may be missed, so to kill all, repeat it until none is left. Those that have ended and
  * were not reaped count, too: one that ended meanwhile may have forked another one before. So reap
  * what there is before each call.
  */
-int system_signal_below(pid_t root, pid_t except, pid_t group, int number);
-
-/*
- * From now on, system_signal_below() leaves out the processes that descend from this one now, and
- * all that they start. (A program that had children may have executed fairlock.) Returns false if
- * there are such processes and they cannot be told from later ones.
- */
-bool system_spare_present(void);
+int system_signal_below(pid_t root, pid_t except, pid_t group, const char *holder, int number);
 
 /*
  * True while a process of the group may still run. Zombies do not count, because they stay for ever

@@ -165,3 +165,14 @@ const char *paint(FILE *to, enum paint how)
   };
   return shows_colours(to) ? codes[how] : "";
 }
+
+bool has_word(const char *list, const char *word, size_t size)
+{
+  while (*list != 0) {
+    size_t length = strcspn(list, " ");
+    if (length == size && memcmp(list, word, size) == 0) return true;
+    list += length;
+    list += strspn(list, " ");
+  }
+  return false;
+}

@@ -2,6 +2,7 @@
 #ifndef TEXT_H
 #define TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +30,9 @@ enum paint { PLAIN, STRONG, GOOD, DOUBTFUL, BAD };
  * or if the environment has NO_COLOR.
  */
 const char *paint(FILE *to, enum paint how);
+
+/* True if the word, of `size` bytes, is in a list of words that are separated by spaces. */
+bool has_word(const char *list, const char *word, size_t size);
 
 /* Prints a time in milliseconds: "0.8 s", "12 s", "3 min 12 s", "5 h 3 min", "2 d 5 h". */
 void print_span(FILE *to, int64_t ms);

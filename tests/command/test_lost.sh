@@ -662,6 +662,33 @@ test_proc_of_another_namespace() {
   unheld a || fail "the lock is still held"
 }
 
+# The number of the command's group is given to another one while the agent is stopped, and guard and fairlock are gone.
+test_number_of_the_group_is_given_away() {
+  can_contain || return 0
+  (contained sh -c '"$1" run --lease 600 a -- sh -c "echo \$\$ >\"\$0\"; exec sleep 600" "$2" &
+    run=$!
+    until [ -s "$2" ]; do sleep 0.02; done
+    read -r command <"$2"
+    for child in $(cat /proc/$run/task/$run/children); do
+      if grep -q . /proc/$child/task/$child/children; then guard=$child; else agent=$child; fi
+    done
+    kill -STOP $agent
+    kill -9 $guard $run
+    while [ -e /proc/$command ]; do sleep 0.02; done
+    echo $((command - 1)) >/proc/sys/kernel/ns_last_pid || exit 77
+    setsid sleep 600 &
+    [ $! = $command ] || exit 77
+    sleep 0.5
+    kill -CONT $agent
+    while [ -e /proc/$agent ]; do sleep 0.02; done
+    kill $!' - "$fairlock" "$dir/command" 2>"$dir/err")
+  case $? in
+    0) held a || fail "it was released beside what the command may have left" ;;
+    77) echo "skip $name: no number can be chosen here" ;;
+    *) fail "the other group was killed: $(cat "$dir/err")" ;;
+  esac
+}
+
 adopt() {
   [ -x "$build/tests/command/adopt" ] || make -s BUILD="$build" "$build/tests/command/adopt" || fail "cannot build adopt"
   "$build/tests/command/adopt" "$@"
@@ -700,6 +727,21 @@ test_adopted_zombies_are_reaped() {
   [ ! -s "$dir/orphan.stat" ] || fail "a zombie: $(cat "$dir/orphan.stat")"
 }
 
+# Nor does an agent that was killed keep others from being reaped.
+test_children_behind_an_agent_are_reaped() {
+  FAIRLOCK=$fairlock bash -c 'sh -c "until [ -e \"\$0\" ]; do sleep 0.02; done; sleep 1 & echo \$! >\"\$1\"" "$0" "$1" &
+    exec "$FAIRLOCK" run --on-lost ignore a -- sh -c ": >\"\$0\"; exec sleep 600" "$2"' "$dir/go" "$dir/child" "$dir/began" 2>"$dir/err" &
+  running=$!
+  eventually test -e "$dir/began"
+  kill -9 "$(agent_of $running)"
+  eventually grep -q 'continues without it' "$dir/err"
+  touch "$dir/go"
+  eventually test -s "$dir/child"
+  eventually eval '[ ! -e "/proc/$(cat "$dir/child")" ]'
+  kill $running
+  ends 79 $running
+}
+
 [ $# -eq 0 ] || run_tests "$@"
 run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore \
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
@@ -713,4 +755,4 @@ run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_j
   both_are_killed_with_children fairlock_is_killed_and_agent_stopped guard_ends_with_its_agent \
   agent_is_stopped_at_the_end fairlock_is_killed_and_nobody_can_tell adopted_zombies_are_reaped \
   release_in_an_outage fairlock_is_killed_in_an_outage wait_ends_in_an_outage outage_of_a_container \
-  proc_of_another_namespace
+  proc_of_another_namespace number_of_the_group_is_given_away children_behind_an_agent_are_reaped
