@@ -13,7 +13,8 @@
  * other waits for that, for orders and for time, and looks at the state of the lock. When the lock
  * is lost, it ends the command early enough that nobody else can hold the lock while the command
  * lives: SIGTERM at (end of the hold, as the client knows it - kill-after - reserve), SIGKILL at
- * (that end - reserve). It reports the lock as acquired only when at least that much time is left.
+ * (that end - reserve), or earlier if it takes long to signal so many processes. It reports the
+ * lock as acquired only when at least that much time is left.
  *
  * It must never release the lock while the command may still run, and never run on without a
  * purpose. If a release is not answered, it goes on when `fairlock run` has ended, until it is, or
@@ -225,7 +226,8 @@ static void begin_ending(struct hold *hold, uint32_t left)
     hold->phase = ENDING;
     hold->until = port_clock_ms() + grace;
     guard_ending(hold->guard, hold->until);
-    guard_signal(hold->guard, SIGTERM);
+    hold->until -= guard_term(hold->guard);
+    guard_ending(hold->guard, hold->until);
     return;
   }
   if (options->on_lost == ON_LOST_KILL) {

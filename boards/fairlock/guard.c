@@ -40,6 +40,7 @@
 #define DEATH_STEP_MS 5
 #define KILL_STEP_MS  20   /* repeats SIGKILL, for processes that were forked meanwhile         */
 #define GROUP_STEP_MS 50   /* looks whether a group is empty whose processes are not our children */
+#define KILLING       2    /* killing all takes at most so many times as long as sending SIGTERM */
 #define STUBBORN_MS   1000 /* repeats SIGKILL for processes that it does not end                */
 
 enum state {
@@ -225,6 +226,13 @@ void guard_signal(const struct guard *guard, int number)
   if (guard->pid > 0) (void)system_signal_below(guard->pid, 0, group, NULL, number);
 }
 
+uint32_t guard_term(const struct guard *guard)
+{
+  uint32_t began = port_clock_ms();
+  guard_signal(guard, SIGTERM);
+  return KILLING * (port_clock_ms() - began);
+}
+
 void guard_gone(struct guard *guard, bool prompt)
 {
   if (prompt && !guard_is_empty(guard)) guard_forward(guard, SIGKILL);
@@ -326,7 +334,7 @@ static void note_action(struct watch *watch)
 static void begin_term(struct watch *watch)
 {
   watch->termed = true;
-  if (!atomic_load(&watch->guard->shared->termed)) guard_signal(watch->guard, SIGTERM);
+  if (!atomic_load(&watch->guard->shared->termed)) watch->kill_at -= guard_term(watch->guard);
 }
 
 /* The guard's deadline: slack_ms after the agent's, so that the agent can act first. */
@@ -380,7 +388,7 @@ static int look(struct watch *watch)
   if (until_term > 0) return until_term;
   note_action(watch);
   begin_term(watch);
-  return left;
+  return 0;
 }
 
 /* The guard itself */

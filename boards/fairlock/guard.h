@@ -112,6 +112,12 @@ void guard_signal_group(const struct guard *guard, int number);
 void guard_signal(const struct guard *guard, int number);
 
 /*
+ * The same with SIGTERM. Returns by how many ms earlier than planned SIGKILL has to be sent, because
+ * they are so many.
+ */
+uint32_t guard_term(const struct guard *guard);
+
+/*
  * To be called as soon as guard_hear() has told that the guard is gone. Kills the command's group,
  * if `prompt`: later, the system may have given its number to another group.
  */

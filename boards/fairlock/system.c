@@ -223,7 +223,7 @@ static void mark_below(const struct processes *all, pid_t root, pid_t except, co
   }
 }
 
-/* Sends a signal to the process, unless its id belongs to another process by now. */
+/* Sends a signal, and then SIGCONT, to the process, unless another one has its id by now. */
 static void signal_process(const struct process *process, int number)
 {
 #if defined SYS_pidfd_open && defined SYS_pidfd_send_signal
@@ -232,14 +232,17 @@ static void signal_process(const struct process *process, int number)
   int handle = (int)syscall(SYS_pidfd_open, process->id, 0);
   if (handle >= 0) {
     snprintf(id, sizeof id, "%d", process->id);
-    if (look_at(id, &now) == SEEN && now.start == process->start)
+    if (look_at(id, &now) == SEEN && now.start == process->start) {
       (void)syscall(SYS_pidfd_send_signal, handle, number, NULL, 0);
+      if (number != SIGKILL) (void)syscall(SYS_pidfd_send_signal, handle, SIGCONT, NULL, 0);
+    }
     (void)close(handle);
     return;
   }
   if (errno == ESRCH) return;
 #endif
   (void)kill((pid_t)process->id, number);
+  if (number != SIGKILL) (void)kill((pid_t)process->id, SIGCONT);
 }
 
 /* Signals the processes that are marked. number 0: none. Returns how many there are. */
@@ -298,10 +301,7 @@ int system_signal_below(pid_t root, pid_t except, pid_t group, const char *holde
   int count = -1;
   if (!proc_is_ours()) return -1;
   if (number == SIGKILL) kill_children(root, except, group, holder);
-  if (list_below(&all, root, except, holder)) {
-    count = signal_below(&all, group, number);
-    if (number != 0 && number != SIGKILL) (void)signal_below(&all, group, SIGCONT);
-  }
+  if (list_below(&all, root, except, holder)) count = signal_below(&all, group, number);
   free(all.list);
   return count;
 }

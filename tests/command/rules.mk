@@ -9,11 +9,11 @@ $(call needs,command-tests,$(COMMAND_TESTS))
 $(BUILD)/tests/command/adopt: $(BUILD)/tests/command/adopt.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-$(BUILD)/tests/command/jump.so: tests/command/jump.c
+$(BUILD)/tests/command/%.so: tests/command/%.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(LDFLAGS) -fPIC -shared -o $@ $< -ldl
 
-$(COMMAND_TESTS): $(BUILD)/tests/command/adopt $(BUILD)/tests/command/jump.so
+$(COMMAND_TESTS): $(BUILD)/tests/command/adopt $(BUILD)/tests/command/jump.so $(BUILD)/tests/command/slow.so
 
 .PHONY: command-tests
 command-tests: $(BUILD)/fairlock $(BUILD)/redis-server $(COMMAND_TESTS) ## run the suites of the fairlock command alone

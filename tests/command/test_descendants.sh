@@ -170,6 +170,34 @@ test_server_freezes() {
   kill -CONT $server
 }
 
+# slowly WHO: all that can find processes that have left the group needs 2 s to list them (slow.c), and WHO is stopped, so
+# nobody can renew. SIGKILL begins earlier by what SIGTERM took: the last in a chain of processes ends within the lease.
+slowly() {
+  chain='if [ "$2" -gt 0 ]; then sh -c "$chain" - "$1" $(($2 - 1)); true; else exec sh -c "$loop" - "$1"; fi'
+  export chain
+  [ -e "$build/tests/command/slow.so" ] || make -s BUILD="$build" "$build/tests/command/slow.so" || fail "cannot build slow.so"
+  LD_PRELOAD=$build/tests/command/slow.so run --lease 18 --kill-after 6 a -- sh -c 'trap "" TERM; setsid sh -c "$chain" - "$1" 9 & wait' \
+    - "$dir/beats" 2>"$dir/err" &
+  running=$!
+  eventually test -s "$dir/beats.beat"
+  eventually lasts 16500 a # as in server_freezes
+  frozen=$([ $1 = agent ] && agent_of $running || echo $server)
+  trap 'kill -CONT $frozen 2>/dev/null' EXIT
+  left=$(($(now_ms) + $(redis pttl a)))
+  kill -STOP $frozen
+  ends 79 $running
+  lived=$(($(cat "$dir/beats.beat") / 1000000 - left))
+  [ $lived -lt 0 ] || fail "it lived for $lived ms after the lease"
+}
+
+test_signalling_takes_long() {
+  slowly server
+}
+
+test_signalling_takes_long_without_agent() {
+  slowly agent
+}
+
 kill_agent() {
   kill -9 "$(agent_of $1)"
 }
@@ -337,4 +365,5 @@ test_wait_all_is_ended() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests term int fairlock_is_killed lost broken asked server_freezes agent_is_killed agent_is_stopped \
-  guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped fairlock_and_guard_are_killed command_is_killed signal_is_handled daemon wait_all wait_all_is_ended
+  guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped fairlock_and_guard_are_killed command_is_killed signal_is_handled daemon wait_all wait_all_is_ended \
+  signalling_takes_long signalling_takes_long_without_agent
