@@ -958,9 +958,8 @@ static int on_released(struct run *run, const struct agent_message *message, int
   if (message->news == 0) why = "its agent does not answer (was it stopped?)";
   if (message->error[0] != 0)
     (void)session_failed(&run->session, message->status, message->address, message->error);
-  const char *until = message->lingers ? "its agent goes on trying, at most until"
-                                       : "it is free at the latest when";
-  complain("%s could not be released: %s; %s its lease of %g s has run out", run->shown, why, until,
+  complain("%s could not be released: %s; %s its lease of %g s has run out, or earlier", run->shown,
+           why, message->lingers ? "its agent goes on trying until" : "it is free when",
            run->lock.lease_ms / 1000.0);
   return status;
 }

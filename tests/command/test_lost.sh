@@ -580,7 +580,7 @@ test_release_in_an_outage() {
   agent=$(agent_of $command)
   outage finished
   ends 0 $reader
-  said 'its agent goes on trying, at most until its lease of 600 s has run out'
+  said 'its agent goes on trying until its lease of 600 s has run out, or earlier'
   eventually unheld a
   eventually dead "$agent"
 }
