@@ -97,23 +97,30 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
 
-# Without an operating system: codec and lock, for a program with one task. The program
+# Without POSIX: codec and lock, for a program with one task. The program
 # brings a transport, port_clock_ms() and port_idle(). Each function has a section of its own, so that
 # the linker can leave out what the program does not use, and it is built for size unless the caller's
 # CFLAGS have an -O.
 #
+# THREADS=port/freertos, or another folder with a port_types.h, is for the tasks of that system, whose
+# headers CFLAGS has to name, and in place of port_idle() there are the functions of threads.c: in the
+# library, if they are one of our ports.
+#
 # SCRIPTS=hashes leaves the scripts' texts out: boards/README.md says when that is right.
+THREADS := port/single
+override THREADS := $(patsubst %/,%,$(THREADS))
 SCRIPTS ?= texts
 $(if $(filter texts hashes,$(SCRIPTS)),,$(error SCRIPTS=$(SCRIPTS) is not known: texts or hashes))
 WITHOUT_TEXTS := $(filter-out lock/scripts.c lock/texts.c,$(CORE)) lock/scripts/hashes.c
-CORE_FOLDER := $(BUILD)/core/$(notdir $(firstword $(CC)))$(if $(filter hashes,$(SCRIPTS)),-hashes)
+CORE_FOLDER := $(BUILD)/core/$(notdir $(firstword $(CC)))$(if $(filter hashes,$(SCRIPTS)),-hashes)$(if $(filter-out port/single,$(THREADS)),-$(notdir $(THREADS)))
+CORE_THREADS := $(wildcard $(addprefix $(filter port/%,$(THREADS)),/threads.c /process.c))
 CORE_GIVEN = $(if $(filter file,$(origin CFLAGS)),,$(CFLAGS))
 CORE_FLAGS = -ffunction-sections -fdata-sections $(if $(filter -O%,$(CC) $(CORE_GIVEN)),,-Os) $(CORE_GIVEN)
-CORE_OBJECTS := $(patsubst %.c,$(CORE_FOLDER)/%.o,$(if $(filter hashes,$(SCRIPTS)),$(WITHOUT_TEXTS),$(CORE)))
-CORE_COMPILE = $(CC) -std=c11 $(WARNINGS) -Iresp -Iport -Iport/single -Ilock $(CORE_FLAGS) $(CPPFLAGS)
+CORE_OBJECTS := $(patsubst %.c,$(CORE_FOLDER)/%.o,$(if $(filter hashes,$(SCRIPTS)),$(WITHOUT_TEXTS),$(CORE)) $(CORE_THREADS))
+CORE_COMPILE = $(CC) -std=c11 $(WARNINGS) -Iresp -Iport -I$(THREADS) -Ilock $(CORE_FLAGS) $(CPPFLAGS)
 
 .PHONY: core
-core: $(CORE_FOLDER)/liblock.a ## build the library without POSIX into build/core, by any compiler: CC=arm-none-eabi-gcc CFLAGS="-mcpu=cortex-m3 -mthumb"; SCRIPTS=hashes leaves the scripts' texts out
+core: $(CORE_FOLDER)/liblock.a ## build the library without POSIX into build/core, by any compiler: CC=arm-none-eabi-gcc CFLAGS="-mcpu=cortex-m3 -mthumb"; THREADS=port/freertos is for tasks of FreeRTOS; SCRIPTS=hashes leaves the scripts' texts out
 
 $(CORE_FOLDER)/liblock.a: $(CORE_OBJECTS)
 	rm -f $@ && $(if $(filter %-gcc,$(CC)),$(CC:%-gcc=%-ar),$(AR)) rcs $@ $^
@@ -133,6 +140,7 @@ $(call needs,compiler/clang,clang libc6-dev)
 
 .PHONY: core-compiler
 core-compiler:
+	$(if $(wildcard $(THREADS)/port_types.h),,$(error THREADS=$(THREADS) is no folder with a port_types.h, as port/freertos is))
 	@printf '#include <string.h>\n' | $(CORE_COMPILE) -E - >/dev/null 2>&1 || \
 	  sh tests/tools/need.sh $(NEEDS.compiler/$(notdir $(firstword $(CC))))
 

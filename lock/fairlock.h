@@ -155,6 +155,11 @@ const char *fairlock_status_name(int status);
 
 /* The configuration */
 
+/* See port.h: a library for other threads does not link. */
+#ifdef PORT_THREADS
+#define fairlock_client_init PORT_NAMED(fairlock_client_init, PORT_THREADS)
+#endif
+
 struct fairlock;
 struct fairlock_client;
 

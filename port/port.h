@@ -30,6 +30,18 @@
 
 #include "port_types.h" /* of the threads port: struct port_mutex and struct port_event */
 
+/*
+ * The sizes of the client's structs depend on the threads port. So that a program does not link with
+ * a library that was compiled for another one, port_types.h defines PORT_THREADS as a name of its
+ * own, and fairlock_client_init() bears that name: the linker then misses, for example,
+ * fairlock_client_init_port_freertos. POSIX's port has no such name, so that other languages find the
+ * function by its own.
+ */
+#ifdef PORT_THREADS
+#define PORT_JOIN(name, threads)  name##_##threads
+#define PORT_NAMED(name, threads) PORT_JOIN(name, threads)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

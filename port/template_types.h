@@ -11,6 +11,9 @@
 #ifndef FAIRLOCK_PORT_TYPES_H
 #define FAIRLOCK_PORT_TYPES_H
 
+/* a name of your port's own: a program with other types does not link (port.h) */
+#define PORT_THREADS port_template
+
 /* FreeRTOS: a SemaphoreHandle_t and a StaticSemaphore_t; Zephyr: a struct k_mutex */
 struct port_mutex {
   char unused;

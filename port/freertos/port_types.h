@@ -17,6 +17,9 @@
 #include "semphr.h"
 #endif
 
+/* for port.h */
+#define PORT_THREADS port_freertos
+
 struct port_mutex {
   SemaphoreHandle_t handle;
   StaticSemaphore_t memory;

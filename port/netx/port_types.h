@@ -7,6 +7,9 @@
 
 #include "tx_api.h"
 
+/* for port.h */
+#define PORT_THREADS port_netx
+
 struct port_mutex {
   TX_MUTEX mutex;
 };

@@ -7,6 +7,9 @@
 #include "mutex.h"
 #include "sema.h"
 
+/* for port.h */
+#define PORT_THREADS port_riot
+
 struct port_mutex {
   mutex_t mutex;
 };

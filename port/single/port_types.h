@@ -13,6 +13,7 @@
 
 /* for port.h: the functions of the threads port are here */
 #define PORT_ONE_TASK 1
+#define PORT_THREADS  port_single
 
 #ifdef __cplusplus
 extern "C" {

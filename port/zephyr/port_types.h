@@ -9,6 +9,7 @@
 
 /* for port.h */
 #define PORT_WAIT_MAX_MS CONFIG_FAIRLOCK_WAIT_MAX_MS
+#define PORT_THREADS     port_zephyr
 
 struct port_mutex {
   struct k_mutex mutex;

@@ -121,6 +121,34 @@ test_missing_compiler() {
   for package in gcc-arm-none-eabi libnewlib-arm-none-eabi; do said $package; done
 }
 
+# For tasks, the library has the functions of the port that is named. Of headers and a library that are
+# for different threads the linker misses a function, and nothing else tells them apart.
+test_threads() {
+  ports='port/single port/posix port/freertos/ boards/examples/kernel'
+  for threads in $ports; do
+    expect 0 make -s core BUILD="$dir/build" CC=cc CFLAGS='-isystem tests/portable/plus_tcp' THREADS="$threads"
+  done
+  for threads in $ports; do
+    library=$dir/build/core/cc$(basename "$threads" | sed 's/^/-/; s/^-single$//')/liblock.a
+    for headers in $ports; do
+      cc -std=c11 -Iresp -Iport -I"$headers" -Ilock -isystem tests/portable/plus_tcp -c -o "$dir/main.o" "$top/main.c"
+      cc -o "$dir/program" "$dir/main.o" "$library" -pthread >"$dir/out" 2>"$dir/err"
+      missing=$(grep -o "undefined .*fairlock_client_init[a-z_]*" "$dir/err")
+      case $threads:$missing in
+        "$headers:" | *:*client_init*) ;;
+        *) fail "a library for $threads links with headers of $headers: $(cat "$dir/err")" ;;
+      esac
+      [ "$threads" != "$headers" ] || [ -z "$missing" ] || fail "with $threads: $missing"
+    done
+  done
+  library=$dir/build/core/cc-posix/liblock.a
+  expect 0 cc -std=c11 -Iresp -Iport -Iport/posix -Ilock -o "$dir/program" "$top/main.c" "$library" -pthread
+  expect 0 "$dir/program"
+  nm --defined-only "$dir/build/core/cc-freertos/liblock.a" | grep -q ' T port_mutex_init$' || fail "it has no threads of FreeRTOS's"
+  expect 2 make -s core BUILD="$dir/build" THREADS=port/lwip
+  said 'THREADS=port/lwip is no folder with a port_types.h'
+}
+
 test_risc_v() {
   flags='--specs=picolibc.specs -misa-spec=2.2 -march=rv32imac -mabi=ilp32 -Os'
   core riscv64-unknown-elf-gcc "$flags"
@@ -174,4 +202,4 @@ END
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests cortex_m without_texts other_flags missing_compiler risc_v clang template
+run_tests cortex_m without_texts other_flags missing_compiler threads risc_v clang template

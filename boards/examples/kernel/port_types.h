@@ -7,6 +7,9 @@
 
 #include <stdbool.h>
 
+/* for port.h */
+#define PORT_THREADS small_kernel
+
 struct port_mutex {
   volatile bool locked;
 };
