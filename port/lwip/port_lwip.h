@@ -74,6 +74,9 @@ struct port_lwip {
   /* what the callbacks have reported */
   uint8_t state;
 
+  /* see port_lwip_error(): an err_t of lwIP's */
+  int8_t error;
+
   /* the last send() would have blocked, and nothing was acknowledged since */
   bool send_blocked;
 
@@ -93,7 +96,14 @@ void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks,
                     const ip_addr_t *address, uint16_t port);
 
 /*
- * The same for servers that move (fairlock_follow()): the client says where connections go, with
+ * Why connecting failed last, or the connection broke, in words for a log, constant; "": neither, or
+ * the server has closed in good order. May be called from any task, and from the function of
+ * fairlock_set_log(). Linked only when used.
+ */
+const char *port_lwip_error(const struct port_lwip *lwip);
+
+/*
+ * A transport for servers that move (fairlock_follow()): the client says where connections go, with
  * seeds.lwip.transport. Linked only when used.
  */
 struct port_lwip_seeds {

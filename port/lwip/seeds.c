@@ -105,6 +105,7 @@ static void look_up(struct port_lwip_seeds *seeds)
   char host[HOST_SIZE];
   uint16_t port;
   (void)split(seeds->name, host, &port);
+  seeds->lwip.error = ERR_VAL; /* see port_lwip_error(): until the address is known */
   err_t status = dns_gethostbyname(host, &seeds->lwip.address, on_found, seeds);
   seeds->asked = status == ERR_INPROGRESS;
   if (status == ERR_OK) seeds->name = NULL;

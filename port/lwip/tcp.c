@@ -61,6 +61,7 @@ static err_t on_connected(void *context, struct tcp_pcb *pcb, err_t error)
     return ERR_ABRT;
   }
   lwip->state = CONNECTED;
+  lwip->error = ERR_OK;
   return ERR_OK;
 }
 
@@ -92,8 +93,8 @@ static err_t on_sent(void *context, struct tcp_pcb *pcb, u16_t size)
 static void on_error(void *context, err_t error)
 {
   struct port_lwip *lwip = context;
-  (void)error;
   if (lwip == NULL) return;
+  lwip->error = error;
   lwip->pcb = NULL;
   lwip->state = ENDED;
 }
@@ -119,11 +120,11 @@ static void forget(struct port_lwip *lwip)
   tcp_abort(pcb);
 }
 
-/* Begins to connect. Called with the lock. */
-static bool begin(struct port_lwip *lwip)
+/* Begins to connect, or returns why it cannot. Called with the lock. */
+static err_t begin(struct port_lwip *lwip)
 {
   struct tcp_pcb *pcb = tcp_new_ip_type(IP_GET_TYPE(&lwip->address));
-  if (pcb == NULL) return false;
+  if (pcb == NULL) return ERR_MEM;
   lwip->pcb = pcb;
   lwip->state = CONNECTING;
   tcp_arg(pcb, lwip);
@@ -131,7 +132,17 @@ static bool begin(struct port_lwip *lwip)
   tcp_sent(pcb, on_sent);
   tcp_err(pcb, on_error);
   tcp_nagle_disable(pcb); /* a request must not wait for the acknowledgement of the one before */
-  return tcp_connect(pcb, &lwip->address, lwip->port, on_connected) == ERR_OK;
+  lwip->error = ERR_TIMEOUT; /* until there is an answer */
+  return tcp_connect(pcb, &lwip->address, lwip->port, on_connected);
+}
+
+/* The same; what cannot begin has ended. Called with the lock. */
+static void try_to_begin(struct port_lwip *lwip)
+{
+  err_t error = begin(lwip);
+  if (error == ERR_OK) return;
+  lwip->error = error;
+  lwip->state = ENDED;
 }
 
 static int lwip_connect(void *context, uint32_t timeout_ms)
@@ -141,7 +152,7 @@ static int lwip_connect(void *context, uint32_t timeout_ms)
   unsigned turns = 0;
   int status = PORT_WOULD_BLOCK;
   lock(lwip);
-  if (lwip->state == IDLE && !begin(lwip)) lwip->state = ENDED;
+  if (lwip->state == IDLE) try_to_begin(lwip);
   while (lwip->state == CONNECTING && turn(lwip, began, timeout_ms, &turns))
     continue;
   /* a server that is full says so, and may have closed by now: recv() returns what it has said */
@@ -218,6 +229,28 @@ static void lwip_close(void *context)
   lock(lwip);
   forget(lwip);
   unlock(lwip);
+}
+
+const char *port_lwip_error(const struct port_lwip *lwip)
+{
+  switch (lwip->error) {
+  case ERR_OK:
+    return "";
+  case ERR_RTE:
+    return "no route: no interface is up, or it has no address or gateway";
+  case ERR_RST:
+    return "refused or reset: nothing listens at that address and port, or it restarts";
+  case ERR_ABRT:
+  case ERR_TIMEOUT:
+    return "no answer: a wrong address, a cable, a firewall";
+  case ERR_MEM:
+  case ERR_BUF:
+    return "no memory for a connection: MEMP_NUM_TCP_PCB, MEM_SIZE";
+  case ERR_VAL:
+    return "the name of the host is not resolved";
+  default:
+    return "broken";
+  }
 }
 
 void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks,

@@ -213,10 +213,19 @@ static void begin(void)
   port_lwip_init(&link, &hooks, &server, SERVER_PORT);
 }
 
+/* Whether the transport's text for what has gone wrong begins so; "": there is none. */
+static bool error_begins(const struct port_lwip *lwip, const char *beginning)
+{
+  const char *text = port_lwip_error(lwip);
+  return *beginning == 0 ? *text == 0 : strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
 static void connect_both(void)
 {
   begin();
+  CHECK(error_begins(&link, ""));
   CHECK_EQUAL(link_connect(1000), PORT_OK);
+  CHECK(error_begins(&link, ""));
   pass(100);
   CHECK(peer != NULL);
 }
@@ -257,8 +266,10 @@ static void test_refused(void)
   link.port = 1;
   for (int i = 0; i < 3; i++)
     CHECK_EQUAL(link_connect(1000), PORT_UNREACHABLE);
+  CHECK(error_begins(&link, "refused"));
   link.port = SERVER_PORT;
   CHECK_EQUAL(link_connect(1000), PORT_OK);
+  CHECK(error_begins(&link, ""));
   end();
 }
 
@@ -272,6 +283,7 @@ static void test_no_answer(void)
   CHECK_EQUAL(link_connect(500), PORT_WOULD_BLOCK);
   CHECK(clock_ms - began < 600);
   link_close();
+  CHECK(error_begins(&link, "no answer"));
   cable = true;
   CHECK_EQUAL(link_connect(1000), PORT_OK);
   link_close();
@@ -281,6 +293,7 @@ static void test_no_answer(void)
   for (int i = 0; i < 600 && status == PORT_WOULD_BLOCK; i++)
     status = link_connect(1000);
   CHECK_EQUAL(status, PORT_UNREACHABLE);
+  CHECK(error_begins(&link, "no answer"));
   cable = true;
   end();
 }
@@ -291,6 +304,7 @@ static void test_no_route(void)
   begin();
   netif_set_link_down(&interface);
   CHECK_EQUAL(link_connect(1000), PORT_UNREACHABLE);
+  CHECK(error_begins(&link, "no route"));
   netif_set_link_up(&interface);
   end();
 }
@@ -447,6 +461,7 @@ static void test_gives_up(void)
   for (int i = 0; i < 3000 && status == PORT_WOULD_BLOCK; i++)
     status = link_recv(data, sizeof data, 1000);
   CHECK_EQUAL(status, PORT_CLOSED);
+  CHECK(error_begins(&link, "no answer"));
   end_peer();
   cable = true;
   end();
@@ -509,6 +524,7 @@ static void test_out_of_memory(void)
   begin();
   out_of_memory = true;
   CHECK_EQUAL(link_connect(100), PORT_UNREACHABLE);
+  CHECK(error_begins(&link, "no memory"));
   out_of_memory = false;
   CHECK_EQUAL(link_connect(1000), PORT_OK);
   pass(100);
@@ -678,6 +694,7 @@ static void test_names(void)
   CHECK(!aim(NULL));
   CHECK_EQUAL(seeds_reach(), PORT_UNREACHABLE);
   CHECK_EQUAL(questions, 2);
+  CHECK(error_begins(&seeds.lwip, "the name"));
   CHECK_EQUAL(seeds_connect(0), PORT_WOULD_BLOCK); /* asked anew */
   CHECK_EQUAL(seeds_reach(), PORT_UNREACHABLE);
   name_server_up = false;
