@@ -50,6 +50,27 @@ static atomic_int *send_lacks(struct port_sockets *sockets)
   return (atomic_int *)&sockets->send_lacks;
 }
 
+static bool lacks_memory(int error)
+{
+  return error == ENOBUFS || error == ENOMEM;
+}
+
+/* What a call says that can be made again later; of send(), some stacks say EINPROGRESS for it. */
+static bool may_retry(int error)
+{
+  switch (error) {
+  case EAGAIN:
+#if EWOULDBLOCK != EAGAIN
+  case EWOULDBLOCK:
+#endif
+  case EINTR:
+  case EINPROGRESS:
+    return true;
+  default:
+    return false;
+  }
+}
+
 static uint32_t shorter(uint32_t timeout_ms)
 {
   return timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS;
@@ -90,26 +111,30 @@ static void shut(struct port_sockets *sockets)
   atomic_store(send_lacks(sockets), LACKS_NOTHING);
 }
 
-/* Begins to connect. False: even that failed. */
-static bool begin(struct port_sockets *sockets)
+/* Calls connect(). Returns 0 if it is connected, EINPROGRESS, or why it cannot be. */
+static int ask(const struct port_sockets *sockets)
 {
-  if (sockets->resolve != NULL && !sockets->resolve(sockets)) {
-    errno = EHOSTUNREACH;
-    return false;
-  }
   const struct sockaddr_in server = {.sin_family = AF_INET,
                                      .sin_port = htons(sockets->port),
                                      .sin_addr.s_addr = htonl(sockets->address)};
+  if (connect(sockets->socket, (const struct sockaddr *)&server, sizeof server) == 0) return 0;
+  if (errno == EISCONN) return 0;
+  return errno == EALREADY || may_retry(errno) ? EINPROGRESS : errno;
+}
+
+/* Begins to connect. Returns what ask() does. */
+static int begin(struct port_sockets *sockets)
+{
+  if (sockets->resolve != NULL && !sockets->resolve(sockets)) return EHOSTUNREACH;
   const int on = 1;
   const struct linger reset = {.l_onoff = 1, .l_linger = 0};
   sockets->socket = socket(AF_INET, SOCK_STREAM, 0);
-  if (sockets->socket < 0) return false;
-  if (fcntl(sockets->socket, F_SETFL, O_NONBLOCK) != 0) return false;
+  if (sockets->socket < 0) return errno;
+  if (fcntl(sockets->socket, F_SETFL, O_NONBLOCK) != 0) return errno;
   (void)setsockopt(sockets->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   /* close() then resets the connection: a stack with few of them has its memory back at once */
   (void)setsockopt(sockets->socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-  return connect(sockets->socket, (const struct sockaddr *)&server, sizeof server) == 0 ||
-         errno == EINPROGRESS;
+  return ask(sockets);
 }
 
 /* Why connecting failed; 0: it did not. came: the events that ended the wait for it. */
@@ -123,17 +148,25 @@ static int connect_error(const struct port_sockets *sockets, int came)
   return came & (POLLERR | POLLHUP | POLLNVAL) ? ECONNREFUSED : 0;
 }
 
+/*
+ * Goes on connecting for timeout_ms. Returns what ask() does. There are stacks whose poll() never tells
+ * of anything if it may not wait: there, connect() is called again, and only says how far it is.
+ */
+static int go_on(const struct port_sockets *sockets, uint32_t timeout_ms)
+{
+  int came = wait_for(sockets, POLLOUT, timeout_ms);
+  if (came == 0 && timeout_ms > 0) return EINPROGRESS;
+  int error = connect_error(sockets, came);
+  return came == 0 && error == 0 ? ask(sockets) : error;
+}
+
 static int sockets_connect(void *context, uint32_t timeout_ms)
 {
   struct port_sockets *sockets = context;
-  int error = 0;
   if (sockets->connected) return PORT_OK;
-  if (sockets->socket < 0 && !begin(sockets)) error = errno;
-  if (error == 0) {
-    int came = wait_for(sockets, POLLOUT, timeout_ms);
-    if (came == 0) return PORT_WOULD_BLOCK;
-    error = connect_error(sockets, came);
-  }
+  int error = sockets->socket < 0 ? begin(sockets) : EINPROGRESS;
+  if (error == EINPROGRESS) error = go_on(sockets, timeout_ms);
+  if (error == EINPROGRESS) return PORT_WOULD_BLOCK;
   if (error != 0) {
     shut(sockets);
     sockets->turn++;
@@ -141,25 +174,6 @@ static int sockets_connect(void *context, uint32_t timeout_ms)
   }
   sockets->connected = true;
   return PORT_OK;
-}
-
-static bool lacks_memory(int error)
-{
-  return error == ENOBUFS || error == ENOMEM;
-}
-
-static bool may_retry(int error)
-{
-  switch (error) {
-  case EAGAIN:
-#if EWOULDBLOCK != EAGAIN
-  case EWOULDBLOCK:
-#endif
-  case EINTR:
-    return true;
-  default:
-    return false;
-  }
 }
 
 /*

@@ -170,7 +170,7 @@ static int begin(struct port_zephyr *zephyr)
 }
 
 /*
- * The same without SO_ERROR: Zephyr has none up to 3.5, and zsock_poll() must not be called there
+ * The same by connecting once more. Without SO_ERROR: Zephyr has none up to 3.5, and zsock_poll() must not be called there
  * while it connects. It would look at the connection, which a refusal has freed, and the device would
  * fault. To connect once more only asks how far it has come.
  */
@@ -197,7 +197,8 @@ static int go_on(const struct port_zephyr *zephyr, uint32_t timeout_ms)
   if (zsock_getsockopt(zephyr->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
     return errno == ENOPROTOOPT ? ask_again(zephyr, timeout_ms) : errno;
   if (error != 0) return error;
-  if (wait_for(zephyr, ZSOCK_POLLOUT, timeout_ms) == 0) return EINPROGRESS;
+  if (wait_for(zephyr, ZSOCK_POLLOUT, timeout_ms) == 0)
+    return timeout_ms == 0 ? ask_again(zephyr, 0) : EINPROGRESS; /* it may tell of nothing then */
   return zsock_getsockopt(zephyr->socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
@@ -225,7 +226,7 @@ static bool lacks_memory(int error)
 
 static bool may_retry(int error)
 {
-  return error == EAGAIN || error == EINTR;
+  return error == EAGAIN || error == EINTR || error == EINPROGRESS;
 }
 
 /*

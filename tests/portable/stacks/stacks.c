@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "port_posix.h"
+#include "support/clock.h"
 #include "support/loopback.h"
 #include "support/wrapped.h"
 
@@ -34,6 +35,7 @@
 static struct {
   bool no_so_error;
   bool poll_fails;
+  bool poll_0_is_blind; /* it tells of nothing if it may not wait */
   int send_error;    /* 0: none */
   size_t send_limit; /* send_error is for more than that */
   unsigned sends;
@@ -66,8 +68,10 @@ int poll(struct pollfd *wanted, nfds_t count, int timeout_ms)
 {
   static int (*real)(struct pollfd *, nfds_t, int);
   if (real == NULL) find_real("poll", &real, sizeof real);
+  if (count == 0) return real(wanted, count, timeout_ms); /* a pause of the test's */
   stack.poll_events = wanted->events;
   stack.poll_ms = timeout_ms;
+  if (stack.poll_0_is_blind && timeout_ms == 0) return 0;
   if (!stack.poll_fails) return real(wanted, count, timeout_ms);
   errno = ENOMEM;
   return -1;
@@ -344,6 +348,62 @@ static void test_poll_fails_in_connect(void)
   peer = take_call(listener);
   close_link();
 }
+
+/* A superloop, which never waits, on a stack whose poll() tells only who waits. */
+static int connect_without_waits(void)
+{
+  int status = PORT_WOULD_BLOCK;
+  stack.poll_0_is_blind = true;
+  for (int i = 0; i < 1000 && status == PORT_WOULD_BLOCK; i++) {
+    status = link_connect(0);
+    sleep_ms(10);
+  }
+  return status;
+}
+
+static void test_blind_poll(void)
+{
+  char data[2];
+  int port;
+  for (int i = 0; i < 2; i++) {
+    listener = listen_anywhere(&port);
+    aim(port);
+    stack.no_so_error = i > 0;
+    CHECK_EQUAL(connect_without_waits(), PORT_OK);
+    peer = take_call(listener);
+    stack.send_error = EAGAIN;
+    CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(link_recv(data, sizeof data, 0), PORT_WOULD_BLOCK);
+    stack.send_error = 0;
+    CHECK_EQUAL(link_send("x", 1), 1);
+    CHECK_EQUAL(write(peer, "y", 1), 1);
+    int got = PORT_WOULD_BLOCK;
+    for (int j = 0; j < 1000 && got == PORT_WOULD_BLOCK; j++) {
+      got = link_recv(data, sizeof data, 0);
+      sleep_ms(10);
+    }
+    CHECK_EQUAL(got, 1);
+    close_link();
+    aim(free_port());
+    stack.no_so_error = i > 0;
+    CHECK_EQUAL(connect_without_waits(), PORT_UNREACHABLE);
+    link_close();
+  }
+}
+
+/* Of such a stack send() says that it is still under way: it is tried again. */
+static void test_send_in_progress(void)
+{
+  char data[1];
+  open_link();
+  stack.send_error = EINPROGRESS;
+  CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(link_recv(data, sizeof data, 1000), PORT_WOULD_BLOCK);
+  CHECK(stack.poll_events & POLLOUT);
+  stack.send_error = 0;
+  CHECK_EQUAL(link_send("x", 1), 1);
+  close_link();
+}
 #endif
 
 const struct check_test check_tests[] = {
@@ -352,6 +412,8 @@ const struct check_test check_tests[] = {
     {"stack without SO_ERROR: refused", test_refused_without_so_error},
     {"stack with few buffers", test_few_buffers},
     {"stack whose poll fails, in connect", test_poll_fails_in_connect},
+    {"stack whose poll tells nothing without a wait", test_blind_poll},
+    {"stack whose send is in progress", test_send_in_progress},
 #endif
     {"stack without buffers", test_no_buffers},
     {"stack without room", test_no_room},
