@@ -1,7 +1,6 @@
 /*
- * A template: the hooks of port/lwip for FreeRTOS with lwIP's own task (NO_SYS 0). `make freertos`
- * tests it, with the files of tests/qemu/freertos. lwipopts.h needs LWIP_TCPIP_CORE_LOCKING 1, and
- * LWIP_TIMERS, without which that task never opens the lock. INCLUDE_vTaskDelay is needed, too.
+ * The hooks of port/lwip for FreeRTOS with lwIP's own task. boards/freertos/README.md has what a program
+ * needs besides, and `make freertos` tests it.
  *
  *     static struct port_lwip link;
  *     port_lwip_init(&link, &port_freertos_hooks, &address, 6379);
@@ -16,6 +15,11 @@
 #include "task.h"
 
 #include "lwip/tcpip.h"
+
+/* Without timers lwIP's task never opens the lock. */
+#if NO_SYS || !LWIP_TCPIP_CORE_LOCKING || !LWIP_TIMERS
+#error "lwipopts.h needs NO_SYS 0, LWIP_TCPIP_CORE_LOCKING 1 and LWIP_TIMERS 1"
+#endif
 
 #define LOOK_MS 2U
 
@@ -36,13 +40,3 @@ static void unlock(void)
 }
 
 const struct port_lwip_hooks port_freertos_hooks = {turn, lock, unlock};
-
-/*
- * What is left for you to write, because it depends on the chip (the contract is in port.h, with
- * more in port_lwip.h):
- *
- *   uint32_t port_clock_ms(void)
- *     From a hardware timer. xTaskGetTickCount() is one only where no tick is ever lost: not with a
- *     debugger that stops the core, long stretches with interrupts masked, or a sleep mode that
- *     stops its timer without vTaskStepTick() for the whole of it.
- */

@@ -1,15 +1,10 @@
 /*
- * A template: tasks, mutex and event on FreeRTOS. `make freertos` tests it on Cortex-M3 with
- * version 11.2, in tests/qemu/freertos, whose FreeRTOSConfig.h says what it needs. Compile with
- * -Iport/freertos.
+ * Tasks, mutex and event on FreeRTOS; boards/freertos/README.md says what FreeRTOSConfig.h needs.
+ * `make freertos` tests it on Cortex-M3 with version 11.2.
  *
- * FreeRTOSConfig.h needs configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES,
- * INCLUDE_xTaskGetCurrentTaskHandle, and INCLUDE_vTaskSuspend, without which portMAX_DELAY is a
- * wait that ends. Mutexes of FreeRTOS inherit priorities, so tasks of any priority may share a
- * client. Before the scheduler runs, call only the library's init functions; from an interrupt, or
- * with the scheduler suspended, nothing at all. A task that only calls fairlock_acquire() and its
- * like needs about 1 KB of stack for them on a Cortex-M3; boards/sizes.txt lists what the
- * library's part of that is.
+ * Mutexes of FreeRTOS inherit priorities, so tasks of any priority may share a client. Before the
+ * scheduler runs, call only the library's init functions; from an interrupt, or with the scheduler
+ * suspended, nothing at all.
  */
 #include "port.h"
 
@@ -17,6 +12,10 @@
 #include "freertos/task.h"
 #else
 #include "task.h"
+#endif
+
+#if defined INCLUDE_vTaskSuspend && !INCLUDE_vTaskSuspend
+#error "FreeRTOSConfig.h needs INCLUDE_vTaskSuspend 1: without it, portMAX_DELAY is a wait that ends"
 #endif
 
 /* Longer waits are cut: port.h allows an early return, and pdMS_TO_TICKS() must not overflow. */

@@ -131,7 +131,7 @@ static err_t begin(struct port_lwip *lwip)
   tcp_recv(pcb, on_received);
   tcp_sent(pcb, on_sent);
   tcp_err(pcb, on_error);
-  tcp_nagle_disable(pcb); /* a request must not wait for the acknowledgement of the one before */
+  tcp_nagle_disable(pcb);    /* a request must not wait for the acknowledgement of the one before */
   lwip->error = ERR_TIMEOUT; /* until there is an answer */
   return tcp_connect(pcb, &lwip->address, lwip->port, on_connected);
 }

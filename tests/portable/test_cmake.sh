@@ -238,6 +238,36 @@ END_OF_C
   ! nm -g --defined-only "$dir/user/build/fairlock/libfairlock_core.a" | grep -q port_mutex_init || fail "it has threads of its own"
 }
 
+# FreeRTOS with lwIP, by the lines of its page, with a stand-in for FreeRTOS's headers: the application
+# compiles, the core has the port's functions, and nothing of the one is missing in the other.
+test_freertos() {
+  mkdir -p "$dir/user/third_party"
+  ln -s "$here" "$dir/user/third_party/fairlock"
+  cp boards/freertos/main.c "$dir/user"
+  printf '%s\n' '#define NO_SYS 0' '#define LWIP_DNS 0' >"$dir/user/lwipopts.h"
+  mkdir "$dir/user/arch"
+  printf '%s\n' 'typedef int sys_sem_t, sys_mutex_t, sys_mbox_t, sys_thread_t, sys_prot_t;' >"$dir/user/arch/sys_arch.h"
+  : >"$dir/user/arch/cc.h"
+  {
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(firmware C)' 'add_library(program STATIC main.c)' \
+      'add_library(freertos_kernel INTERFACE)' "target_include_directories(freertos_kernel SYSTEM INTERFACE $here/tests/portable/plus_tcp)" \
+      'add_library(lwip INTERFACE)' "target_include_directories(lwip SYSTEM INTERFACE . $build/lwip/src/include)"
+    awk -v want=cmake -f tests/readme/pages.awk boards/freertos/README.md
+    echo 'target_compile_options(program PRIVATE -Wall -Wextra -Werror)'
+  } >"$dir/user/CMakeLists.txt"
+  built_by_cmake "$dir/user"
+  expect 0 cmake --build "$dir/user/build" --target fairlock_core
+  core=$dir/user/build/fairlock/libfairlock_core.a
+  nm -u "$dir/user/build/libprogram.a" | awk '$2 ~ /^(fairlock|resp)_/ { print $2 }' | sort -u >"$dir/needed"
+  nm --defined-only "$core" | awk '$2 == "T" { print $3 }' | sort >"$dir/there"
+  [ -z "$(comm -23 "$dir/needed" "$dir/there")" ] || fail "it lacks $(comm -23 "$dir/needed" "$dir/there")"
+  grep -qx fairlock_client_init_port_freertos "$dir/needed" || fail "it would link with another core"
+  grep -qx port_mutex_init "$dir/there" || fail "the core has no threads"
+  sed -i 's|port/freertos)|port/lwip)|' "$dir/user/CMakeLists.txt"
+  expect 1 cmake -S "$dir/user" -B "$dir/user/other"
+  said 'FAIRLOCK_THREADS=port/lwip is no folder with a port_types.h'
+}
+
 # listed FILE NAME...: FILE names these sources once each, all of the core, and nothing else
 listed() {
   file=$1
@@ -632,6 +662,6 @@ test_pico_sdk_without_wifi() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests part_of_a_build without_texts in_a_shared_object fetched installed installed_to_other_folders installed_versions openssl cortex_m3 own_threads \
+run_tests part_of_a_build without_texts in_a_shared_object fetched installed installed_to_other_folders installed_versions openssl cortex_m3 own_threads freertos \
   component_of_esp_idf module_of_zephyr sample_of_zephyr page_of_zephyr page_of_zephyr_in_cxx \
   configuration_of_zephyr target_of_the_pico_sdk waits_of_the_pico_sdk pico_sdk_without_wifi

@@ -87,7 +87,7 @@ $(BUILD)/freertos/kernel: tests/qemu/freertos/fetch.sh
 
 .PHONY: freertos-image
 freertos-image: firmware $(BUILD)/freertos/kernel
-	@$(MAKE) --no-print-directory -f tests/qemu/freertos/image.mk BOARD=mps2-an385 IMAGES=freertos BUILD=$(BUILD)
+	@$(MAKE) --no-print-directory -f tests/qemu/freertos/image.mk BOARD=mps2-an385 IMAGES="freertos application" BUILD=$(BUILD)
 
 .PHONY: freertos
 freertos: $(FREERTOS_TEST) ## test the ports to copy on FreeRTOS, which cargo gets

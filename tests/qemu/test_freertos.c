@@ -1,6 +1,7 @@
 /*
- * The ports that are templates, on the board: tasks on FreeRTOS's own kernel and lwIP's own task
- * share a client, by port/freertos, and by port/sockets over lwIP's sockets. See tasks.c.
+ * FreeRTOS's own kernel and lwIP's own task on the board: tasks share a client, by port/freertos, and
+ * by port/sockets over lwIP's sockets (tasks.c); and the application of boards/freertos, with the
+ * library that its page says how to build.
  */
 #include "conformance/peer.h"
 #include "support/proxy.h"
@@ -95,7 +96,36 @@ static void test_conformance_by_sockets(void)
   check_port("1");
 }
 
+/* It takes turns with this host, outlasts its server, and says why there is none. */
+static void test_application(void)
+{
+  static struct actor actor;
+  begin();
+  actor_start(&actor, server.port, "valve:7");
+  const char *const arguments[] = {server.port_text, NULL};
+  board_start(&board, "mps2-an385", "application", arguments);
+  CHECK(board_says(&board, "connected"));
+  CHECK(board_says(&board, "held, fencing token 1"));
+  actor_tell(&actor, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  CHECK(board_says(&board, "released: done"));
+  CHECK_EQUAL(actor_hear(&actor, SOON).status, FAIRLOCK_OK);
+  CHECK(queue_reaches(&redis, "valve:7", 1));
+  CHECK(!board_said(&board, "held"));
+  CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK(board_says(&board, "held, fencing token "));
+  server_kill(&server);
+  CHECK(board_says(&board, "server: refused or reset"));
+  server_restart(&server);
+  CHECK(board_says(&board, "connected"));
+  CHECK(board_says(&board, "held, fencing token "));
+  actor_end(&actor);
+  board_power_off(&board);
+  raw_close(&redis);
+  CHECK(raw_open(&redis, server.port));
+}
+
 const struct check_test check_tests[] = {
+    {"freertos_application_takes_turns", test_application},
     {"freertos_tasks_share_a_client", test_hooks},
     {"freertos_tasks_share_a_client_by_sockets", test_sockets},
     {"freertos_tasks_share_a_client_by_name", test_sockets_by_name},

@@ -36,8 +36,8 @@ static struct {
   bool no_so_error;
   bool poll_fails;
   bool poll_0_is_blind; /* it tells of nothing if it may not wait */
-  int send_error;    /* 0: none */
-  size_t send_limit; /* send_error is for more than that */
+  int send_error;       /* 0: none */
+  size_t send_limit;    /* send_error is for more than that */
   unsigned sends;
   size_t last_size;
   short poll_events; /* of the last poll() */

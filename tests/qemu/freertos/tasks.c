@@ -12,17 +12,13 @@
 #include "network.h"
 #include "port_freertos.h"
 #include "port_sockets.h"
+#include "system.h"
 #include "tasks_conformance.h"
 
 #include "task.h"
 
-#include "lwip/tcpip.h"
-
 enum { WORKERS = 3, STACK_WORDS = 384, ROUND_MS = 2, SHORT_WAITS_MS = 200 };
-enum { LOWEST, LOW, MIDDLE, HIGH };
-
-#define SHPR3           REGISTER(0xe000ed20)
-#define LOWEST_PRIORITY 0xffff0000U /* of PendSV and the tick */
+enum { LOWEST, LOW, MIDDLE }; /* below those of system.c and of lwIP */
 
 struct task {
   StaticTask_t memory;
@@ -36,7 +32,7 @@ struct worker {
 };
 
 static struct worker workers[WORKERS];
-static struct task runner, computer, driver;
+static struct task runner, computer;
 static struct fairlock_client client;
 static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 0)];
 static uint8_t send_buffer[512];
@@ -55,33 +51,6 @@ static volatile uint32_t failures, workers_done; /* changed in critical sections
 static volatile uint32_t short_waits;            /* in SHORT_WAITS_MS */
 static uint32_t rounds;
 static bool may_break;
-
-void board_tick(void);
-void xPortSysTickHandler(void);
-
-/* The board's tick runs from the start, the kernel does not. */
-void board_tick(void)
-{
-  if (xTaskGetSchedulerState() != taskSCHEDULER_NOT_STARTED) xPortSysTickHandler();
-}
-
-void assertion_failed(const char *file, int line)
-{
-  board_write("assertion failed in ");
-  board_write(file);
-  board_write(", line ");
-  board_write_number((uint32_t)line);
-  board_write("\n");
-  board_exit(98);
-}
-
-void vApplicationStackOverflowHook(TaskHandle_t task, char *name)
-{
-  (void)task;
-  board_write(name);
-  board_write(": stack overflow\n");
-  board_exit(97);
-}
 
 static void report(const char *what, size_t number)
 {
@@ -181,18 +150,6 @@ static void compute(void *context)
     continue;
 }
 
-/* Hands over frames, and runs lwIP's timers, as an interrupt's task would. */
-static void drive(void *context)
-{
-  (void)context;
-  for (;;) {
-    LOCK_TCPIP_CORE();
-    (void)network_look();
-    UNLOCK_TCPIP_CORE();
-    vTaskDelay(1);
-  }
-}
-
 static void start(struct task *task, TaskFunction_t run, void *context, const char *name,
                   UBaseType_t priority)
 {
@@ -214,14 +171,6 @@ static struct port_transport *transport(uint16_t port, uint32_t how)
   return how != BY_HOOKS ? &sockets.transport : &link.transport;
 }
 
-/* Both begin with lwIP's own; nothing of it is in use in between. */
-static bool start_network(void)
-{
-  if (!network_init()) return false;
-  tcpip_init(NULL, NULL);
-  return true;
-}
-
 static bool start_workers(struct port_transport *link)
 {
   if (fairlock_client_init(&client, &config, link) != FAIRLOCK_OK) return false;
@@ -238,18 +187,11 @@ int main(void)
 {
   rounds = board_argument_number(2, 10);
   may_break = board_argument_number(5, 0) == 1;
-  if (!start_network()) return 1;
+  if (!board_init()) return 1;
   struct port_transport *link =
       transport((uint16_t)board_argument_number(1, 6379), board_argument_number(4, BY_HOOKS));
   if (board_argument_number(6, 0) == 1) conformance_start(link, MIDDLE);
   else if (!start_workers(link)) return 1;
-  start(&driver, drive, NULL, "driver", HIGH);
-  SHPR3 =
-      /*
-       * the kernel masks it while it starts: a tick during that would switch tasks before there is
-       * one
-       */
-      LOWEST_PRIORITY;
   vTaskStartScheduler();
   return 1;
 }
