@@ -74,11 +74,11 @@ struct port_lwip {
   /* what the callbacks have reported */
   uint8_t state;
 
-  /* see port_lwip_error(): an err_t of lwIP's */
-  int8_t error;
-
   /* the last send() would have blocked, and nothing was acknowledged since */
   bool send_blocked;
+
+  /* see port_lwip_error(): an err_t of lwIP's */
+  int8_t error;
 
   /* NULL: no connection, or lwIP has freed it */
   struct tcp_pcb *pcb;
