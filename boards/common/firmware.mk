@@ -38,7 +38,7 @@ images: $(IMAGES:%=$(OUT)/%.elf) $(OUT)/run
 
 # What images are made of. One library for programs of one task, one for those with a kernel: the
 # size of a client, which holds a mutex, differs. The linker takes what an image needs.
-LIBRARY := $(wildcard resp/*.c lock/*.c) $(wildcard port/lwip/*.c port/bearssl/*.c boards/examples/modem/*.c) port/uart/uart.c
+LIBRARY := $(wildcard resp/*.c lock/*.c) $(wildcard port/lwip/*.c boards/examples/modem/*.c) port/uart/uart.c
 SUPPORT := $(addprefix boards/common/,stack.c string.c log.c semihosting.c network.c $(DRIVERS:%=%.c))
 LWIP_SOURCES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c \
   tcp_out.c timeouts.c ipv4/etharp.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c) netif/ethernet.c
@@ -82,7 +82,9 @@ $(OUT)/%.a:
 $(OUT)/single.a: $(SINGLE)
 $(OUT)/kernel.a: $(KERNEL)
 $(OUT)/lwip.a: $(LWIP_SOURCES:%.c=$(OUT)/lwip/%.o)
-$(OUT)/bearssl.a: $(patsubst $(BEARSSL)/src/%.c,$(OUT)/bearssl/%.o,$(wildcard $(BEARSSL)/src/*.c $(BEARSSL)/src/*/*.c))
+# With its transport: images without TLS need nothing of it.
+$(OUT)/bearssl.a: $(patsubst $(BEARSSL)/src/%.c,$(OUT)/bearssl/%.o,$(wildcard $(BEARSSL)/src/*.c $(BEARSSL)/src/*/*.c)) \
+  $(patsubst %.c,$(OUT)/single/%.o,$(wildcard port/bearssl/*.c))
 
 $(OUT)/mbedtls.a: $(patsubst $(MBEDTLS)/library/%.c,$(OUT)/mbedtls/%.o,$(wildcard $(MBEDTLS)/library/*.c))
 

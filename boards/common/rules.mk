@@ -3,10 +3,17 @@
 $(call needs,compiler/arm-none-eabi-gcc,gcc-arm-none-eabi libnewlib-arm-none-eabi)
 $(call needs,compiler/riscv64-unknown-elf-gcc,gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)
 $(call needs,$(BUILD)/lwip/src $(BUILD)/bearssl/src $(BUILD)/mbedtls/library,dpkg-dev)
-$(call needs,firmware,compiler/arm-none-eabi-gcc compiler/riscv64-unknown-elf-gcc qemu-system-arm qemu-system-misc \
-  openssl $(BUILD)/lwip/src)
-$(call needs,board-demo board-demo-shared,firmware $(BUILD)/redis-server)
+$(call needs,boards,compiler/arm-none-eabi-gcc compiler/riscv64-unknown-elf-gcc qemu-system-arm qemu-system-misc $(BUILD)/lwip/src)
+$(call needs,board-demo board-demo-shared,boards $(BUILD)/redis-server)
 BOARDS := $(patsubst boards/%/board.mk,%,$(wildcard boards/*/board.mk))
+
+# TLS in firmware: BearSSL and Mbed TLS, and the keys to trust, which are those of the tests. For
+# boards that have images with TLS.
+ifneq ($(filter $(or $(BOARD),$(BOARDS)),$(patsubst boards/%/board.mk,%,$(shell grep -l mbedtls boards/*/board.mk))),)
+FIRMWARE_TLS := $(BUILD)/bearssl/src $(BUILD)/mbedtls/library $(BEARSSL_KEYS)/keys.h $(BEARSSL_KEYS)/ca_der.h
+$(call needs,firmware,openssl)
+endif
+$(call needs,firmware,boards)
 
 $(BUILD)/lwip/src: port/lwip/fetch.sh
 	sh port/lwip/fetch.sh $(@D)
@@ -25,9 +32,8 @@ $(BEARSSL_KEYS)/ca_der.h: $(BEARSSL_KEYS)/made
 	@{ echo 'static const unsigned char CA_DER[] = {'; openssl x509 -in $(@D)/ca.crt -outform DER | od -An -v -tx1 | \
 	  sed 's/ \(..\)/0x\1,/g'; echo '};'; } >$@.new && mv $@.new $@
 
-# TLS in firmware: BearSSL and Mbed TLS, and the keys to trust, which are those of the tests.
 .PHONY: firmware
-firmware: $(BUILD)/lwip/src $(BUILD)/bearssl/src $(BUILD)/mbedtls/library $(BEARSSL_KEYS)/keys.h $(BEARSSL_KEYS)/ca_der.h ## build the images of all boards, or of BOARD=
+firmware: $(BUILD)/lwip/src $(FIRMWARE_TLS) ## build the images of all boards, or of BOARD=
 	@for board in $(or $(BOARD),$(BOARDS)); do \
 	  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board BUILD=$(BUILD) || exit 1; done
 
@@ -39,10 +45,18 @@ $(BUILD)/uart-bridge: $(BUILD)/port/uart/bridge.o
 uart-bridge: $(BUILD)/uart-bridge ## build the gateway's end of the UART transport
 
 DEMO_BOARDS = $(or $(BOARD),mps2-an385 riscv-virt)
+SHARED_BOARDS := mps2-an385 mps2-an505 riscv-virt
+
+# demo_images IMAGE,BOARD...: what a demo shows, and nothing else
+demo_images = @for board in $2; do \
+  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board IMAGES=$1 BUILD=$(BUILD) || exit 1; done
+
 .PHONY: board-demo
-board-demo: firmware $(BUILD)/redis-server ## show the lock on two simulated boards, or on BOARD=
+board-demo: $(BUILD)/lwip/src $(BUILD)/redis-server ## show the lock on two simulated boards, or on BOARD=
+	$(call demo_images,superloop,$(DEMO_BOARDS))
 	@sh boards/common/demo.sh $(BUILD) $(DEMO_BOARDS)
 
 .PHONY: board-demo-shared
-board-demo-shared: firmware $(BUILD)/fairlock $(BUILD)/redis-server ## show three simulated boards and this host share a limit of two; one board is switched off
-	@sh boards/common/demo.sh $(BUILD) shared mps2-an385 mps2-an505 riscv-virt
+board-demo-shared: $(BUILD)/lwip/src $(BUILD)/fairlock $(BUILD)/redis-server ## show three simulated boards and this host share a limit of two; one board is switched off
+	$(call demo_images,superloop_shared,$(SHARED_BOARDS))
+	@sh boards/common/demo.sh $(BUILD) shared $(SHARED_BOARDS)

@@ -10,7 +10,7 @@ function hex(text,  i, n) {
 # Which part a file belongs to.
 function part(file) {
   if (file ~ /lwip\.a\(/) return "lwip"
-  if (file ~ /(bearssl|mbedtls)\.a\(/ || file ~ /\/mbedtls\.o$/ || file ~ /single\.a\((bearssl|choices|text)\.o/) return "tls"
+  if (file ~ /(bearssl|mbedtls)\.a\(/ || file ~ /\/mbedtls\.o$/) return "tls"
   if (file ~ /single\.a\((decode|encode)\.o/) return "codec"
   if (file ~ /single\.a\((engine|handle|schedule|pipeline|request|reply|inspect|topology|events)\.o/) return "engine"
   if (file ~ /(single\.a\((scripts|texts)|\/hashes)\.o/) return "scripts"

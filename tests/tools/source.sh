@@ -1,16 +1,21 @@
 #!/bin/sh
 # Gets the sources of a Debian source package: tests/tools/source.sh FOLDER NAME VERSION REVISION
 # Any user may; apt's own configuration, lists and cache stay as they are, and apt checks the
-# signatures as ever. Leaves them in FOLDER/NAME-VERSION.
+# signatures as ever. The versions are those of Debian 12, whichever Debian this is, so that all machines
+# build the same. Leaves them in FOLDER/NAME-VERSION.
 set -eu
 folder=$1 name=$2 version=$3 revision=$4
+suite=bookworm
 mkdir -p "$folder/apt/parts" "$folder/apt/state/lists/partial" "$folder/apt/cache/archives/partial"
 cd "$folder"
+# The system's own source of packages, for that suite.
 sources=/etc/apt/sources.list.d/debian.sources
 if [ -f "$sources" ]; then
-  sed 's/^Types: .*/Types: deb-src/' "$sources" >apt/parts/debian.sources
+  awk -v RS= '!/security/ { print $0 "\n" }' "$sources" |
+    sed -e "s/^Suites: .*/Suites: $suite/" -e 's/^Types: .*/Types: deb-src/' >apt/parts/debian.sources
 else
-  sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >apt/parts/debian.list
+  sed -n "/security/d; s|^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*|deb-src \1\2 $suite main|p" /etc/apt/sources.list |
+    head -n 1 >apt/parts/debian.list
 fi
 apt() {
   apt-get -q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$PWD/apt/parts" \
