@@ -20,7 +20,7 @@ firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superlo
   boards/examples/keep/keep.c boards/examples/reset.c 'boards/examples/modem/*.c' 'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
   tests/qemu/handshake.c tests/qemu/conformance.c)
 kernel=$(sh tests/tools/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
-freertos=$(sh tests/tools/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
+freertos=$(sh tests/tools/sources.sh 'boards/freertos/*.c' 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
 beside=$(sh tests/tools/sources.sh port/uart/bridge.c port/conformance/peer.c 'port/sockets/*.c' 'tests/qemu/*.c' |
   grep -v -e '_board\.c$' -e '/station\.c$' -e '/handshake\.c$' -e '/qemu/conformance\.c$' -e '/freertos/')
 bearssl=$(sh tests/tools/sources.sh 'port/bearssl/*.c')
