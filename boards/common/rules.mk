@@ -48,7 +48,7 @@ DEMO_BOARDS = $(or $(BOARD),mps2-an385 riscv-virt)
 SHARED_BOARDS := mps2-an385 mps2-an505 riscv-virt
 
 # demo_images IMAGE,BOARD...: what a demo shows, and nothing else
-demo_images = @for board in $2; do \
+demo_images = +@for board in $2; do \
   $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board IMAGES=$1 BUILD=$(BUILD) || exit 1; done
 
 .PHONY: board-demo

@@ -2,19 +2,19 @@
 # Gets the sources of a Debian source package: tests/tools/source.sh FOLDER NAME VERSION REVISION
 # Any user may; apt's own configuration, lists and cache stay as they are, and apt checks the
 # signatures as ever. The versions are those of Debian 12, whichever Debian this is, so that all machines
-# build the same. Leaves them in FOLDER/NAME-VERSION.
+# build the same. Leaves them in FOLDER/NAME-VERSION. ETC=: in place of /etc/apt, for a test.
 set -eu
 folder=$1 name=$2 version=$3 revision=$4
 suite=bookworm
 mkdir -p "$folder/apt/parts" "$folder/apt/state/lists/partial" "$folder/apt/cache/archives/partial"
 cd "$folder"
 # The system's own source of packages, for that suite.
-sources=/etc/apt/sources.list.d/debian.sources
+sources=${ETC:-/etc/apt}/sources.list.d/debian.sources
 if [ -f "$sources" ]; then
   awk -v RS= '!/security/ { print $0 "\n" }' "$sources" |
     sed -e "s/^Suites: .*/Suites: $suite/" -e 's/^Types: .*/Types: deb-src/' >apt/parts/debian.sources
 else
-  sed -n "/security/d; s|^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*|deb-src \1\2 $suite main|p" /etc/apt/sources.list |
+  sed -n "/security/d; s|^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*|deb-src \1\2 $suite main|p" "${ETC:-/etc/apt}/sources.list" |
     head -n 1 >apt/parts/debian.list
 fi
 apt() {
