@@ -15,7 +15,7 @@
 #endif
 
 #if defined INCLUDE_vTaskSuspend && !INCLUDE_vTaskSuspend
-#error "FreeRTOSConfig.h needs INCLUDE_vTaskSuspend 1: without it, portMAX_DELAY is a wait that ends"
+#error "FreeRTOSConfig.h needs INCLUDE_vTaskSuspend 1, or portMAX_DELAY is a wait that ends"
 #endif
 
 /* Longer waits are cut: port.h allows an early return, and pdMS_TO_TICKS() must not overflow. */
