@@ -20,6 +20,9 @@
 #ifndef BRIDGE
 #define BRIDGE "build/uart-bridge"
 #endif
+#ifndef FAIRLOCK
+#define FAIRLOCK "build/fairlock" /* the makefile says where it really is */
+#endif
 
 const char *board_options = "";
 
@@ -152,9 +155,8 @@ static bool next_line(struct board *board)
   return true;
 }
 
-bool board_says(struct board *board, const char *text)
+bool board_says_by(struct board *board, const char *text, int64_t until)
 {
-  int64_t until = now_ms() + SOON;
   for (;;) {
     while (next_line(board)) {
       if (strncmp(board->line, text, strlen(text)) == 0) return true;
@@ -163,8 +165,14 @@ bool board_says(struct board *board, const char *text)
     if (left <= 0 || board->ended) break;
     (void)listen_on(board, (int)left);
   }
-  printf("# the board does not say \"%s\", but \"%s\" last\n", text, board->line);
+  printf("# the board does not say \"%s\", but \"%s\" last%s\n", text, board->line,
+         board->ended ? ", and has ended" : "");
   return false;
+}
+
+bool board_says(struct board *board, const char *text)
+{
+  return board_says_by(board, text, now_ms() + SOON);
 }
 
 bool board_said(struct board *board, const char *text)
@@ -242,6 +250,14 @@ void board_power_off(struct board *board)
   board_cable(board, false);
   slay(board->pid);
   let_go(board);
+}
+
+bool load_scripts(void)
+{
+  char line[128];
+  (void)snprintf(line, sizeof line, FAIRLOCK " --url redis://127.0.0.1:%d load >/dev/null",
+                 server.port);
+  return system(line) == 0;
 }
 
 void check_shared_press(struct board *board)

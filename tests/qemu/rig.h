@@ -44,6 +44,9 @@ pid_t modem_start_on(int line);
  */
 bool board_says(struct board *board, const char *text);
 
+/* The same until then, by now_ms(). */
+bool board_says_by(struct board *board, const char *text, int64_t until);
+
 /* Whether a line that begins with text is among those that came so far and were not passed over. */
 bool board_said(struct board *board, const char *text);
 
@@ -52,6 +55,9 @@ void board_forget(struct board *board);
 
 /* Plugs the network cable in, or pulls it. */
 void board_cable(struct board *board, bool in);
+
+/* Loads the scripts into the suite's server, for boards that do not have their texts. */
+bool load_scripts(void);
 
 void board_freeze(const struct board *board);
 void board_thaw(const struct board *board);

@@ -33,7 +33,7 @@ $(BUILD)/tests/qemu/test_follow: $(patsubst %,$(BUILD)/tests/failover/%.o,cluste
 
 MEASURE := $(BUILD)/tests/qemu/measure_stack
 $(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/liblock.a \
-  | firmware $(BUILD)/uart-bridge $(BUILD)/redis-server
+  | firmware $(BUILD)/uart-bridge $(BUILD)/fairlock $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The transports on the host, always with a sanitizer: the tests are about not using what has been

@@ -5,11 +5,19 @@
 # beyond 32 KB of flash or 12 KB of RAM, with TLS and a pinned key 62 KB and 20 KB. A part of an
 # image may grow by 64 bytes in any case. The measured stack may differ by an interrupt's frame
 # besides, because the tick hits its deepest place or does not; above its bound it fails always.
-set -eu
+# Without PRINTED, measuring is tried, too.
+set -u
 table=${2:-boards/sizes.txt}
 new=$(mktemp)
-trap 'rm -f "$new"' EXIT
-if [ $# -gt 2 ]; then cat "$3" >"$new"; else sh boards/common/sizes.sh "$1" >"$new" || [ -s "$new" ]; fi
+trap 'rm -f "$new" "$new.why"' EXIT
+status=0
+if [ $# -gt 2 ]; then cat "$3" >"$new"; else
+  sh boards/common/sizes.sh "$1" >"$new" || status=$?
+  if [ ! -s "$new" ]; then
+    echo "not ok sizes: boards/common/sizes.sh prints nothing, exit status $status"
+    exit 1
+  fi
+fi
 BEYOND=$(awk -f boards/common/bound.awk "$new" 2>&1) || true
 export BEYOND
 awk '
@@ -40,3 +48,20 @@ awk '
     for (row in known) if (!(row in seen)) { print "# was not built\nnot ok size_" row; failed = 1 }
     exit failed
   }' "$table" "$new"
+failed=$?
+[ $# -eq 1 ] || exit $failed
+
+# verdict NAME STATUS PATTERN BOARD:IMAGE: measure_stack ends so, and stdout or stderr has that
+verdict() {
+  "$build/tests/qemu/measure_stack" "$4" >"$new" 2>"$new.why"
+  found=$?
+  if [ $found -eq "$2" ] && grep -q "$3" "$new" "$new.why" && { [ "$2" -eq 0 ] || [ ! -s "$new" ]; }; then echo "ok $1"; else
+    sed 's/^/# /' "$new" "$new.why"
+    echo "not ok $1: exit status $found"
+    failed=1
+  fi
+}
+build=$1
+verdict size_without_texts_and_nobody_who_has_them 0 '^mps2-an385:superloop_hashes [1-9]' mps2-an385:superloop_hashes
+verdict size_says_why_it_is_not_measured 1 '^measure_stack: mps2-an385:none: no "done" before its end' mps2-an385:none
+exit $failed

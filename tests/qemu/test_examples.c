@@ -148,14 +148,6 @@ static void test_downloads(void)
   CHECK(nothing_left(&redis, "firmware"));
 }
 
-static bool load_scripts(void)
-{
-  char line[128];
-  (void)snprintf(line, sizeof line, FAIRLOCK " --url redis://127.0.0.1:%d load >/dev/null",
-                 server.port);
-  return system(line) == 0;
-}
-
 /*
  * A board without the scripts' texts waits until somebody loads them. They go while it holds, and
  * are loaded again before its lease ends: it releases as ever, and loses nothing.
