@@ -2,8 +2,8 @@
 # Runs test programs and adds up their lines: tests/tools/run.sh PROGRAM... A program prints "ok
 # NAME", "not ok NAME" or "skip NAME" for each test, "# ..." for what explains it; it may print
 # anything else. One that ends with an error but names no failed test counts as a failed test
-# itself. With CI=true a skipped test counts as failed. TEST_TIMEOUT: seconds for one program
-# (default 2400). RUNNER: what to run compiled programs with, such as valgrind. JOBS: how many run
+# itself, with how it ended and the last line that it printed. With CI=true a skipped test counts as
+# failed. TEST_TIMEOUT: seconds for one program (default 2400). RUNNER: what to run compiled programs with, such as valgrind. JOBS: how many run
 # side by side (default 2; most of them wait most of the time). Before each program's lines is how
 # far it is: [12/48], the twelfth that has ended. QUIET=1: says nothing of a program whose tests all
 # passed.
@@ -12,6 +12,17 @@
 # failed all the same; with RETRY=1 only if it fails twice, and what passed alone is named in the
 # last lines, for whoever calls this to count. Where many fail, it is not chance, and none is run again.
 set -u
+
+# ending STATUS LOG: how a program ended, and the last line that it, and not the shell, has printed
+ending() {
+  if [ "$1" -eq 124 ] || [ "$1" -eq 137 ] && [ "$took" -ge "$limit" ]; then
+    printf '%s' "it took longer than $limit s"
+  elif [ "$1" -gt 128 ] && [ "$1" -lt 193 ]; then
+    printf '%s' "ended by SIG$(kill -l $(($1 - 128)) 2>/dev/null || echo " $(($1 - 128))")"
+  else printf '%s' "exit status $1"; fi
+  awk 'NF > 0 && !/^(Killed|Terminated|Aborted|Segmentation fault)/ { last = ", after the line: " $0 } END { print (last == "" ? ", and it printed nothing" : last) }' "$2"
+}
+
 if [ "${1:-}" = --one ]; then
   all=$3
   program=$4
@@ -20,8 +31,9 @@ if [ "${1:-}" = --one ]; then
   runner=
   case $program in *.sh | *' '*) ;; *) runner=${RUNNER:-} ;; esac
   began=$(date +%s)
+  limit=${TEST_TIMEOUT:-2400}
   # shellcheck disable=SC2086
-  timeout -k 10 "${TEST_TIMEOUT:-2400}" $runner $program >"$log" 2>&1 </dev/null
+  timeout -k 10 "$limit" $runner $program >"$log" 2>&1 </dev/null
   status=$?
   took=$(($(date +%s) - began))
   times >"$log.times" # the second line: of what ran
@@ -30,7 +42,7 @@ if [ "${1:-}" = --one ]; then
   bad=$(grep -c '^not ok ' "$log")
   skip=$(grep -c '^skip ' "$log")
   if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
-    echo "not ok $program: exit status $status" >>"$log"
+    echo "not ok $program: $(ending "$status" "$log")" >>"$log"
     bad=1
   elif [ $((ok + bad + skip)) -eq 0 ]; then
     echo "not ok $program: it ran no test" >>"$log"
@@ -57,6 +69,8 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 printf '%s\n' "$@" | xargs -d '\n' -n 1 -P "${JOBS:-2}" sh "$0" --one "$logs" $#
 cat "$logs"/*.counts >"$logs/counts"
+printf '%s\n' "$@" | sort >"$logs/asked"
+cut -d ' ' -f 4- "$logs/counts" | sort | comm -23 "$logs/asked" - >"$logs/unknown"
 awk '$2 > 0 { sub(/^[0-9]+ [0-9]+ [0-9]+ /, ""); print }' "$logs/counts" >"$logs/failed"
 : >"$logs/passed"
 if [ "$(wc -l <"$logs/failed")" -le 5 ]; then
@@ -83,5 +97,6 @@ while IFS= read -r program; do
   elif [ "$(wc -l <"$logs/failed")" -le 5 ]; then echo "failed twice: $program"
   else echo "failed: $program"; fi
 done <"$logs/failed"
+sed 's/^/no result, what ran it was ended: /' "$logs/unknown"
 echo "$(count 1) passed, $(count 2) failed, $(count 3) skipped"
-[ "$(count 2)" -eq 0 ] && [ "$(count 1)" -gt 0 ] && [ "$(wc -l <"$logs/counts")" -eq $# ]
+[ "$(count 2)" -eq 0 ] && [ "$(count 1)" -gt 0 ] && [ ! -s "$logs/unknown" ]

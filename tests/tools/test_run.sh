@@ -16,6 +16,10 @@ suite() {
 suite good 'echo ok one' 'echo ok two'
 suite bad 'echo ok one' 'echo not ok two'
 suite broken 'echo ok one' 'exit 3'
+suite silent 'exit 1'
+suite killed 'echo ok one' 'kill -9 $$'
+suite endless 'echo ok one' 'sleep 100'
+suite lost 'sleep 1' 'kill -9 "$(cut -d " " -f 4 "/proc/$PPID/stat")"'
 suite empty :
 suite skips 'echo ok one' 'echo skip two'
 suite flaky "[ -e $folder/seen ] || { : >$folder/seen; echo '# why it failed'; echo not ok one; exit; }" 'echo ok one' 'echo ok two'
@@ -48,6 +52,20 @@ runs "where many fail, none is run again" 1 '6 passed, 6 failed, 0 skipped' bad 
 verdict "run: and each is named" [ "$(grep -cx "failed: $folder/bad.sh" "$folder/log")" -eq 6 ]
 unset RETRY
 runs "an exit status fails" 1 '1 passed, 1 failed, 0 skipped' broken
+verdict "run: and it says which, and after what" grep -qxF \
+  "not ok $folder/broken.sh: exit status 3, after the line: ok one" "$folder/log"
+runs "a suite that says nothing fails" 1 '0 passed, 1 failed, 0 skipped' silent
+verdict "run: and is said to say nothing" grep -qxF \
+  "not ok $folder/silent.sh: exit status 1, and it printed nothing" "$folder/log"
+runs "a signal fails" 1 '1 passed, 1 failed, 0 skipped' killed
+verdict "run: and it says which" grep -qxF "not ok $folder/killed.sh: ended by SIGKILL, after the line: ok one" "$folder/log"
+TEST_TIMEOUT=1
+export TEST_TIMEOUT
+runs "a suite that takes too long fails" 1 '1 passed, 1 failed, 0 skipped' endless
+unset TEST_TIMEOUT
+verdict "run: and it says so" grep -qxF "not ok $folder/endless.sh: it took longer than 1 s, after the line: ok one" "$folder/log"
+runs "one whose result is lost fails" 1 '2 passed, 0 failed, 0 skipped' good lost
+verdict "run: and is named" grep -qxF "no result, what ran it was ended: $folder/lost.sh" "$folder/log"
 runs "a suite without a test fails" 1 '2 passed, 1 failed, 0 skipped' good empty
 runs "a skipped test passes" 0 '1 passed, 0 failed, 1 skipped' skips
 CI=true
