@@ -28,7 +28,8 @@ int main(void)
 }
 END
 gcc -std=c11 -O2 -Iresp "$dir/replies.c" resp/decode.c -o "$dir/replies"
-valgrind --tool=callgrind --callgrind-out-file="$dir/out" --toggle-collect=main "$dir/replies" 2>/dev/null
+valgrind --tool=callgrind --callgrind-out-file="$dir/out" --toggle-collect=main "$dir/replies" 2>"$dir/log" ||
+  { cat "$dir/log" && echo "not ok the decoder's instructions are counted" && exit 1; }
 total=$(sed -n 's/^summary: //p' "$dir/out")
 each=$((total / 1000))
 echo "# decode.cycles: $each instructions per reply of a script"

@@ -8,7 +8,7 @@ image=$1
 folder=$(mktemp -d)
 simulator=
 trap 'if [ -n "$simulator" ]; then kill -9 "$simulator" 2>/dev/null || true; fi; rm -rf "$folder"' EXIT
-trap 'exit 1' INT TERM HUP
+trap 'echo "# ended by a signal"; exit 1' INT TERM HUP
 
 # place NAME: where a variable is in the file. The program begins at 0, the data at 0x800000, as in
 # the image.

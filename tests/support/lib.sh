@@ -30,7 +30,7 @@ stop_all() {
   rm -rf "$top"
 }
 trap stop_all EXIT
-trap 'exit 1' INT TERM HUP
+trap 'echo "# ended by a signal"; exit 1' INT TERM HUP
 
 # What a test has left in the background ends with it. A waiter that stayed would go on connecting to its port, where a
 # later server, of another test, would queue it for a lock that this one uses, too.

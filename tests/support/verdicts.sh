@@ -5,7 +5,7 @@
 folder=$(mktemp -d)
 failed=0
 trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' INT TERM HUP
+trap 'echo "# ended by a signal"; exit 1' INT TERM HUP
 
 # verdict NAME COMMAND...: an ok line if the command succeeds
 verdict() {
