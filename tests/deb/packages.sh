@@ -3,10 +3,12 @@
 # shellcheck shell=sh disable=SC2046,SC2086,SC2154
 unset SOURCE_DATE_EPOCH DEB_BUILD_OPTIONS
 
-# packages: sets debs, the folder that has them
+# packages: sets debs, the folder that has them. Whoever makes them is not warned of anything.
 packages() {
   debs=$top/build/deb
-  [ -e "$debs" ] || expect 0 make deb BUILD="$top/build"
+  [ ! -e "$debs" ] || return 0
+  expect 0 make deb BUILD="$top/build"
+  ! grep -i warning "$dir/out" "$dir/err" >"$dir/warnings" || fail "make deb warns: $(cat "$dir/warnings")"
 }
 
 # of PACKAGE: its file
