@@ -1,7 +1,8 @@
 #!/bin/sh
 # Sees to it that Debian packages are installed: tests/tools/need.sh PACKAGE... PROGRAM=PACKAGE is one
 # that is needed only where nothing else has brought PROGRAM. As root, or by sudo without a password,
-# it installs what is missing; otherwise it prints the line that does, and fails. So it does for
+# it installs what is missing, and says how far it is; otherwise it prints the line that does, and
+# fails. So it does for
 # everybody with INSTALL=0 in the environment. It waits for 10 minutes for another package manager to
 # end. No package it is used for starts a service. Where there is no apt, it looks for what the
 # packages have, by packages.txt, and installs nothing: if anything is missing, it says how that
@@ -118,15 +119,41 @@ else
 fi
 echo "installing:$missing" >&2
 errors=$(mktemp)
-trap 'rm -f "$errors"' EXIT
+trap 'rm -f "$errors" "$errors.status"' EXIT
 trap 'exit 1' INT TERM HUP
 tries=300
 
-# patiently WORD...: apt-get, again and again while a lock is all that it lacks. By itself it waits
-# for dpkg's lock only, not for that of the lists.
+# progress: of what apt-get says of its steps, each quarter of the two that take long
+progress() {
+  was='' next=25
+  while IFS=: read -r kind _ percent _; do
+    case $kind,$percent in
+      dlstatus,[0-9]*) what=downloaded ;;
+      pmstatus,[0-9]*) what=installed ;;
+      *) continue ;;
+    esac
+    [ "$what" = "$was" ] || next=25
+    was=$what
+    percent=${percent%%.*}
+    [ "$percent" -ge "$next" ] || continue
+    echo "  $what: $percent %" >&2
+    next=$((percent - percent % 25 + 25))
+  done
+}
+
+silence() {
+  cat >/dev/null
+}
+
+# patiently READER WORD...: apt-get, whose steps READER gets, again and again while a lock is all that
+# it lacks. By itself it waits for dpkg's lock only, not for that of the lists.
 patiently() {
-  while ! $as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 "$@" \
-    >/dev/null 2>"$errors"; do
+  reader=$1
+  shift
+  while :; do
+    { $as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o APT::Status-Fd=1 "$@" \
+      2>"$errors" && : >"$errors.status"; } | "$reader"
+    [ ! -e "$errors.status" ] || break
     tries=$((tries - 1))
     if [ $tries -le 0 ] || ! grep -q 'Could not get lock' "$errors"; then
       cat "$errors" >&2
@@ -134,9 +161,14 @@ patiently() {
     fi
     sleep 2
   done
+  rm "$errors.status"
   cat "$errors" >&2
 }
 
-patiently update
+echo "  reading Debian's lists of packages" >&2
+patiently silence update
 # shellcheck disable=SC2086
-patiently install -y --no-install-recommends $missing
+env LC_ALL=C apt-get -qq --print-uris install --no-install-recommends $missing 2>/dev/null |
+  awk '{ sum += $3 } END { if (sum > 0) printf "  %.1f MB to download\n", sum / 1000000 }' >&2
+# shellcheck disable=SC2086
+patiently progress install -y --no-install-recommends $missing
