@@ -2,7 +2,8 @@
 # Shows the lock on simulated boards: boards/common/demo.sh BUILD BOARD... With "shared" before the
 # boards, they and this host share it, two at a time, and the first board is switched off. The images,
 # BUILD/redis-server and, to share, BUILD/fairlock must have been built. It starts a private server on
-# the loopback interface, and leaves nothing running.
+# the loopback interface, and leaves nothing running. The last line is the verdict: whether each has had
+# all its turns.
 set -eu
 build=$1
 shift
@@ -40,7 +41,8 @@ run_board() {
   board=$1
   image=$build/firmware/$board/$2.elf
   shift 2
-  (timeout 60 "$build/firmware/$board/run" "$image" "$port" "$@" || echo "failed") 2>&1 | sed -u "s/^/$board: /"
+  (timeout 60 "$build/firmware/$board/run" "$image" "$port" "$@" || echo "failed") 2>&1 | sed -u "s/^/$board: /" |
+    tee -a "$folder/said"
 }
 
 # Runs a board until it downloads, and switches it off then.
@@ -55,8 +57,18 @@ run_victim() {
   sleep 1
   kill "$victim" # which timeout passes on
   echo "$1: SWITCHED OFF; its lease ends in 3 s"
+  : >"$folder/off"
 }
 
+# all_done NAME: it has had its three turns, and has lost none
+all_done() {
+  [ "$(grep -c "^$1: done" "$folder/said")" -eq 3 ] && ! grep -q -e "^$1: lost" -e "^$1: failed" "$folder/said" && return
+  echo "FAILED: $1 has not had its three turns"
+  failed=1
+}
+
+failed=0
+: >"$folder/said"
 boards=
 if [ -n "$shared" ]; then
   echo "redis-server on port $port; at most two download \"firmware\" at a time"
@@ -69,8 +81,8 @@ if [ -n "$shared" ]; then
   done
   for _ in 1 2 3; do
     "$build/fairlock" --url "redis://127.0.0.1:$port" run --limit 2 firmware -- \
-      sh -c 'echo "host: downloading"; sleep 1; echo "host: done"'
-  done
+      sh -c 'echo "host: downloading"; sleep 1; echo "host: done"' || echo "host: failed"
+  done | tee -a "$folder/said"
 else
   echo "redis-server on port $port; each board takes the lock \"door:7\" three times"
   for board; do
@@ -78,4 +90,9 @@ else
     boards="$boards $!"
   done
 fi
-for board in $boards; do wait "$board"; done
+for board in $boards; do wait "$board" || failed=1; done
+[ -z "$shared" ] || set -- "$@" host
+for name; do all_done "$name"; done
+[ -z "$shared" ] || [ -e "$folder/off" ] || { echo "FAILED: no board was switched off" && failed=1; }
+[ $failed -eq 1 ] || echo "ok: $(echo "$*" | sed 's/ /, /g') had three turns each"
+exit $failed

@@ -186,4 +186,24 @@ for signal in TERM KILL; do
   verdict "demo_failover_${signal}_status" test $status -gt 128
   verdict "demo_failover_${signal}_leaves_nothing" nothing_stays
 done
+
+# Boards, by programs that say what those say.
+mkdir -p "$folder/boards/firmware/good" "$folder/boards/firmware/bad"
+ln -s "$server" "$folder/boards/redis-server"
+for board in good bad; do
+  printf '%s\n' '#!/bin/sh' 'for turn in 1 2 3; do echo waiting; echo done; done' >"$folder/boards/firmware/$board/run"
+  chmod +x "$folder/boards/firmware/$board/run"
+done
+start_program sh boards/common/demo.sh "$folder/boards" good
+wait "$pid"
+status=$?
+verdict demo_boards_status test $status = 0
+verdict demo_boards_verdict test "$(tail -n 1 "$folder/log")" = 'ok: good had three turns each'
+sed -i 's/1 2 3/1 2/' "$folder/boards/firmware/bad/run"
+start_program sh boards/common/demo.sh "$folder/boards" good bad
+wait "$pid"
+status=$?
+verdict demo_boards_bad_verdict_status test $status = 1
+verdict demo_boards_bad_verdict says '^FAILED: bad has not had its three turns$' 1
+verdict demo_boards_leave_nothing nothing_stays
 exit $failed
