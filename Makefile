@@ -401,21 +401,24 @@ scripts: ## write lock/scripts.c and lock/scripts/hashes.h anew from lock/script
 	sh lock/scripts/generate.sh > $(BUILD)/scripts.c.new && mv $(BUILD)/scripts.c.new lock/scripts.c
 	sh lock/scripts/generate.sh hashes > $(BUILD)/hashes.h.new && mv $(BUILD)/hashes.h.new lock/scripts/hashes.h
 
-# Those that everybody needs, and those before a release; all others are for a change.
-EVERYDAY := all demo check test install format size clean
-AT_RELEASE := abi bench-peers corpus deb demo-picture dist dist-check dist-tests failover-soak mutants mutants-found peers-page \
-  proof-faults proof-long release-check servers size-table soak test-busy test-release
+# What help lists first and last; all others are the suites of one part.
+TO_USE := demo demo-shared demo-failover board-demo board-demo-shared all install uninstall deb core firmware arduino uart-bridge loops test clean
+TO_CHANGE := check unit lint test-all fresh format size scripts sim packages help
+TO_RELEASE := release-check test-release test-busy abi bench-peers corpus demo-picture demo-picture-shared dist dist-check dist-tests \
+  failover-soak mutants mutants-found peers-page proof-faults proof-long servers size-table soak
 TARGETS := sed -n 's/^\([a-z][a-z-]*\):.*\#\# /\1\t/p' $(MAKEFILE_LIST) | sort -u
 AS_LIST := while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
 
 .PHONY: help
 help: ## list the targets
-	@echo 'Every day:'
-	@for name in $(EVERYDAY); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
-	@echo 'For a change, the suites of one part:'
-	@$(TARGETS) | grep -vE "^($(subst $() ,|,$(EVERYDAY) $(AT_RELEASE)))$$(printf '\t')" | $(AS_LIST)
-	@echo 'Before a release:'
-	@for name in $(AT_RELEASE); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
+	@echo 'To see it and to use it:'
+	@for name in $(TO_USE); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
+	@echo 'To change it (.github/CONTRIBUTING.md says which when):'
+	@for name in $(TO_CHANGE); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
+	@echo 'To change it, the suites of one part:'
+	@$(TARGETS) | grep -vE "^($(subst $() ,|,$(TO_USE) $(TO_CHANGE) $(TO_RELEASE)))$$(printf '\t')" | $(AS_LIST)
+	@echo 'To release it:'
+	@for name in $(TO_RELEASE); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
 	@echo 'A target that needs packages says which and installs them; with INSTALL=0 it stops and says how.'
 
 .PHONY: clean
