@@ -79,51 +79,55 @@ try_line() {
 server_line() {
   case $1 in *' &') ;; *) fail "it takes the terminal: $1" ;; esac
   before=$port
-  until_up try_line "${1% &}"
+  line=${1% &}
+  until_up try_line "${line% >/dev/null}"
   port=$before
 }
 
-# The packages that a newcomer installs: those with which make fresh tries README.md's other lines,
-# less git and its certificates, by which it gets its clone.
+# The packages that a newcomer installs: those with which make fresh tries the other targets, less git
+# and certificates. make fresh types README.md's lines, too.
 packages_line() {
   tried=$(sed -n 's/^packages=//p' "$sources/tests/tools/fresh.sh" | tr ',' '\n' | grep -vx -e git -e ca-certificates | sort)
-  [ "$(echo "${1#sudo apt-get install }" | tr ' ' '\n' | sort)" = "$tried" ] || fail "make fresh tries it with $tried"
+  [ "$(echo "${1#apt-get install -y --no-install-recommends }" | tr ' ' '\n' | sort)" = "$tried" ] || fail "make fresh tries it with $tried"
 }
 
-# A job that goes on until the file `enough` is there.
-run_line() {
-  cat >backup.sh <<'EOF'
-#!/bin/sh
-echo began >>jobs
-until [ -e enough ]; do sleep 0.05; done
-EOF
-  chmod +x backup.sh
-  sh -c "$1" >out 2>err &
-  job=$!
-  eventually test -e jobs
-  held backup || fail "it runs without holding the lock"
+# The holder, whose sleep goes on until the file `enough` is there.
+hold_line() {
+  mkdir bin
+  printf '%s\n' '#!/bin/sh' 'until [ -e enough ]; do /bin/sleep 0.05; done' >bin/sleep
+  chmod +x bin/sleep
+  PATH=$(pwd)/bin:$PATH sh -c "$1" >out 2>err
+  eventually held backup
 }
 
-# A job that sees how many may run beside it.
-limit_line() {
-  printf '#!/bin/sh\nfairlock status --json firmware >shares\n' >get.sh
-  chmod +x get.sh
-  expect 0 sh -c "$1"
-  grep -q '"limit":10[,}]' shares || fail "it runs without the limit: $(cat shares)"
+wait_line() {
+  sh -c "$1" >turn 2>err
+  eventually waits 1 backup
+  [ ! -s turn ] || fail "it has not waited"
 }
 
+# Both are shown. The holder's job may end now.
 status_line() {
   expect 0 sh -c "$1"
   printed "$(redis hkeys backup)"
-  touch enough
-  ends 0 $job
-  eventually unheld backup
+  printed "$(redis lindex 'redisson_lock_queue:{backup}' 0)"
 }
 
-# While it is held.
+# While it is held, after which the waiter has its turn.
 list_line() {
   expect 0 sh -c "$1"
   printed backup
+  touch enough
+  eventually grep -qx 'my turn' turn
+  eventually unheld backup
+}
+
+# It runs its command; another one sees how many may run beside it.
+limit_line() {
+  expect 0 sh -c "$1"
+  printed download
+  expect 0 sh -c "${1% -- *} -- fairlock status --json firmware"
+  grep -q '"limit":10[,}]' "$dir/out" || fail "it runs without the limit: $(cat "$dir/out")"
 }
 
 # The commands that a line with rules allows are those without which test_acl says that something
@@ -196,12 +200,13 @@ cmake_line() {
 obey() {
   case $1 in
     make | make\ *) is_target $1 ;;
-    sudo\ make\ *) is_target ${1#sudo } ;;
-    sudo\ apt-get\ install\ *) packages_line "$1" ;;
+    apt-get\ update) ;; # make fresh runs it
+    apt-get\ install\ *) packages_line "$1" ;;
     build/redis-server*) server_line "$1" ;;
     cc\ *) compile "$1" ;;
     fairlock\ run\ --limit\ 10\ *) limit_line "$1" ;;
-    fairlock\ run\ *) run_line "$1" ;;
+    fairlock\ run\ -w\ *) wait_line "$1" ;;
+    fairlock\ run\ *) hold_line "$1" ;;
     fairlock\ status\ *) status_line "$1" ;;
     fairlock\ list | fairlock\ list\ *) list_line "$1" ;;
     redis-cli\ ACL\ SETUSER\ locks\ *redisson_unlock_latch*) ;; # tests/interop tries it
@@ -406,8 +411,7 @@ test_unknown_lines_fail() {
   list_targets
   refuses 'rm -rf fairlock' 'what is to be done'
   refuses 'make fairlok' 'no target fairlok'
-  refuses 'sudo make fairlok' 'no target fairlok'
-  refuses 'sudo apt-get install make gcc' 'make fresh tries it with'
+  refuses 'apt-get install make gcc' 'make fresh tries it with'
   refuses 'make build/tests/unit/test_enigne' 'no target build/tests/unit/test_enigne'
   refuses 'make sim SEEED=17' 'nothing reads SEEED'
   refuses '' 'no lines'

@@ -2,13 +2,28 @@
 # What a stranger's first commands do, on a machine that has nothing yet: tests/tools/fresh.sh FOLDER
 # [TARGET]... Each TARGET is the words of one make command, '' for make alone, and has a root of its
 # own: a minimal Debian, release RELEASE (bookworm), with make, a compiler and git, and a clone of
-# this commit. Of this machine it has apt's sources and proxies, CA certificates and names of hosts,
-# because packages have to come from somewhere, and nothing else. FOLDER keeps the minimal Debian,
-# which is made once; a TARGET works in an overlay above it, or in a copy where there is no overlay,
+# this commit. README.md as TARGET is all that this page says to type, as it stands, in a minimal
+# Debian without any of these. Of this machine it has apt's sources and proxies, CA certificates and
+# names of hosts, because packages have to come from somewhere, and nothing else. FOLDER keeps the minimal Debians,
+# which are made once; a TARGET works in an overlay above one, or in a copy where there is no overlay,
 # which is removed in the end. It fails if a TARGET fails, or asks for packages more than once.
 set -eu
 release=${RELEASE:-bookworm}
-packages=make,gcc,libc6-dev,git,ca-certificates
+packages=make,gcc,libc6-dev,man-db,git,ca-certificates
+lines=$(dirname "$0")/../readme/pages.awk
+
+# type_page: what README.md says, at a stranger's pace: a line after the other in one shell, whatever
+# they leave in the background
+type_page() {
+  awk -v want=commands -f "$lines" "$top/root/fairlock/README.md" >"$top/root/lines"
+  awk -v want=c -f "$lines" "$top/root/fairlock/README.md" >"$top/root/fairlock/program.c"
+  # shellcheck disable=SC2016
+  chroot "$top" sh -c 'cd /root/fairlock && while IFS= read -r line <&3; do
+    echo "\$ $line"
+    eval "$line" 3<&- || { echo "exit status $?: $line" && exit 1; }
+    sleep 1
+  done 3</root/lines'
+}
 
 # What runs in mounts and processes of its own, with PID 1: enter ROOT BASE WORD...
 if [ "${1:-}" = --enter ]; then
@@ -33,6 +48,10 @@ if [ "${1:-}" = --enter ]; then
   ln -s pts/ptmx "$top/dev/ptmx"
   ln -s /proc/self/fd "$top/dev/fd"
   for number in 0:stdin 1:stdout 2:stderr; do ln -s "/proc/self/fd/${number%:*}" "$top/dev/${number#*:}"; done
+  if [ "$*" = README.md ]; then
+    type_page
+    exit
+  fi
   # Not exec: a first process that is no shell would not bury orphans.
   # shellcheck disable=SC2016
   chroot "$top" sh -c 'cd /root/fairlock && make "$@"' make "$@"
@@ -83,14 +102,16 @@ settings() {
   apt-config dump 2>/dev/null | grep -E '^Acquire::(https?|Check-[A-Za-z-]*|Retries|ForceIPv[46])(::[^ ]*)? ".+";$' || true
 }
 
-# A base is made anew each month, because what it lacks of upgrades each TARGET has to get.
+# make_base BASE PACKAGES: it is made anew each month, because what it lacks of upgrades each TARGET has
+# to get.
 make_base() {
+  base=$1 included=$2
   making=$folder/new.$$
   mkdir "$making"
   sources >"$making/sources"
   settings >"$making/settings"
   echo "making a minimal Debian, $release" >&2
-  set -- --quiet --mode=root --variant=minbase --include="$packages" --aptopt="$making/settings"
+  set -- --quiet --mode=root --variant=minbase --include="$included" --aptopt="$making/settings"
   if [ -e /usr/local/share/ca-certificates ]; then
     # shellcheck disable=SC2016
     set -- "$@" --customize-hook='cp -R /usr/local/share/ca-certificates "$1/usr/local/share" && chroot "$1" update-ca-certificates'
@@ -113,17 +134,26 @@ done
 root=
 
 key=$({ date +%Y-%m && cat "$0" && sources && settings; } | sha256sum | cut -c 1-12)
-base=$folder/base.$release.$key
-[ -e "$base" ] || make_base
+
+# base_for WORD...: sets base, what this TARGET begins with
+base_for() {
+  case $* in
+    README.md) base=$folder/bare.$release.$key included=ca-certificates ;;
+    *) base=$folder/base.$release.$key included=$packages ;;
+  esac
+  [ -e "$base" ] || make_base "$base" "$included"
+}
 
 # try WORD...: make WORD... in a root of its own
 try() {
+  base_for "$@"
   began=$(date +%s)
   root=$folder/root.$$
   mkdir "$root"
   log=$root/log
   : >"$log"
-  echo "### make $* on a fresh $release"
+  case $* in README.md) what="what README.md says" ;; *) what="make $*" ;; esac
+  echo "### $what on a fresh $release"
   # shellcheck disable=SC2016
   setpriv --pdeathsig KILL unshare --mount --pid --ipc --uts --fork --kill-child \
     env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 ${CI:+CI="$CI"} ${RETRY:+RETRY="$RETRY"} \
@@ -142,8 +172,8 @@ try() {
     grep '^installing: ' "$log"
     status=1
   fi
-  [ "$status" -eq 0 ] || failed="$failed, make $*"
-  echo "### make $* on a fresh $release: exit status $status, $(($(date +%s) - began)) s"
+  [ "$status" -eq 0 ] || failed="$failed, $what"
+  echo "### $what on a fresh $release: exit status $status, $(($(date +%s) - began)) s"
   rm -rf "$root"
   root=
 }

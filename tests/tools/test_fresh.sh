@@ -45,6 +45,20 @@ verdict "fresh: make alone" grep -qx none "$folder/log"
 verdict "fresh: a target that fails fails" [ $? -eq 0 ]
 verdict "fresh: it says which" grep -qx 'failed on a fresh bookworm: make bad' "$folder/log"
 verdict "fresh: and tries the others" grep -qx none "$folder/log"
+printf '%s\n' '```' 'command -v make gcc git || true  # none' 'kept=yes' 'test "$kept" = yes && echo kept' '```' \
+  '```c' 'int here;' '```' '```' 'cat program.c' '```' >README.md
+git add . && git -c user.name=none -c user.email=none commit -q -m page
+fresh README.md
+verdict "fresh: what a page says passes" [ $? -eq 0 ]
+verdict "fresh: its lines are typed into one shell, with its program beside them" \
+  [ "$(grep -v '^[#$]' "$folder/log" | tr '\n' ' ')" = 'making a minimal Debian, bookworm kept int here; ' -o \
+  "$(grep -v '^[#$]' "$folder/log" | tr '\n' ' ')" = 'kept int here; ' ]
+sed -i 's/kept=yes/false/' README.md
+git -c user.name=none -c user.email=none commit -q -a -m page
+! fresh README.md
+verdict "fresh: a line that fails fails" [ $? -eq 0 ]
+verdict "fresh: it says which line" grep -qx 'exit status 1: false' "$folder/log"
+verdict "fresh: and of which page" grep -qx 'failed on a fresh bookworm: what README.md says' "$folder/log"
 ! fresh twice
 verdict "fresh: to ask for packages twice fails" [ $? -eq 0 ]
 verdict "fresh: it says so" grep -q 'asked for packages 2 times' "$folder/log"
