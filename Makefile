@@ -295,8 +295,8 @@ RELEASE ?= bookworm
 $(call needs,fresh,mmdebstrap)
 
 .PHONY: fresh
-fresh: ## try this commit on a minimal Debian, RELEASE=: make demo, make and make test, or TARGET="words of one make"
-	@RELEASE=$(RELEASE) sh tests/tools/fresh.sh $(FRESH) $(if $(TARGET),'$(TARGET)',demo '' test)
+fresh: ## try this commit on a minimal Debian, RELEASE=: all that README.md says to type, and make test, or TARGET="words of one make"
+	@RELEASE=$(RELEASE) sh tests/tools/fresh.sh $(FRESH) $(if $(TARGET),'$(TARGET)',README.md test)
 
 .PHONY: unit
 unit: $(UNIT) ## run the unit tests alone

@@ -230,11 +230,6 @@ obey_all() {
   while read -r line <&3; do obey "$line"; done 3<"$dir/lines"
 }
 
-# each_of COMMAND: README.md's lines of this command
-each_of() {
-  blocks commands "$sources/README.md" | grep "^$1 " >"$dir/lines" || fail "no line with $1 in README.md"
-}
-
 test_make_builds_what_the_readme_says() {
   expect 0 make BUILD="$build"
   for file in liblock.a fairlock include/fairlock/fairlock.h include/fairlock/port_types.h; do
