@@ -211,7 +211,7 @@ static bool valid(void)
 static void on_lost(struct fairlock *handle, void *context)
 {
   (void)context;
-  CHECK(in_heap(handle) && handle->phase == LOST);
+  CHECK(in_heap(handle) && (handle->phase == LOST || handle->phase == RELEASING));
 }
 
 static void on_asked(struct fairlock *handle, void *context)

@@ -197,22 +197,37 @@ static void rest_often(struct profile *profile, struct random *random)
 }
 
 /*
- * The same, with clients that wait longer for an answer than for a waiter. Links are silent, or devices
- * frozen, for longer than that: so a claim ends before its confirmation comes, or an acquire comes while
+ * The same, with the shortest waiter timeout. Devices freeze for longer than that: an acquire comes when
  * nobody can undo it.
  */
-static void be_cut_off(struct profile *profile, struct random *random)
+static void freeze_often(struct profile *profile, struct random *random)
 {
   rest_often(profile, random);
   profile->devices = 2;
-  profile->faults = random_chance(random, 500) ? FAULT_STALL : FAULT_CUT | FAULT_FREEZE;
-  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
   profile->handles = 2;
+  profile->faults = FAULT_CUT | FAULT_FREEZE;
+  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
   profile->hold = one_of(random, 100 * MS, 300 * MS, SECOND);
   profile->think = one_of(random, 2 * SECOND, 5 * SECOND, 10 * SECOND);
   profile->waitless = (int)one_of(random, 0, 300, 500);
   profile->tolerant = 1000;
   profile->duration = HOUR;
+}
+
+/*
+ * Two clients, whose links are silent for longer than that: a claim ends before what is sent to confirm it
+ * and to release it comes, and the heartbeat before that begins another hold.
+ */
+static void confirm_late(struct profile *profile, struct random *random)
+{
+  freeze_often(profile, random);
+  profile->handles = 1;
+  profile->faults = FAULT_STALL;
+  profile->fault_every = one_of(random, 3 * SECOND, 6 * SECOND, 10 * SECOND) / FAULTS;
+  profile->hold = one_of(random, 300 * MS, SECOND, SECOND);
+  profile->think = one_of(random, 3 * SECOND, 3 * SECOND, 5 * SECOND);
+  profile->waitless = 0;
+  profile->gives_up = 0;
 }
 
 /*
@@ -346,10 +361,10 @@ static void nothing_special(struct profile *profile, struct random *random)
 void choose_hunt(struct world *world)
 {
   static void (*const hunts[])(struct profile *, struct random *) = {
-      nothing_special,  break_often, rest_often, stop_scripts, add_redisson, kill_often,
-      lose_data,        hold_long,   take_days,  refuse_often, answer_late,  turn_back,
-      refuse_reentries, come_again,  lose_data,  lose_data,    turn_back,    fail_over,
-      fail_over,        be_cut_off,  be_cut_off,
+      nothing_special,  break_often,  rest_often,   stop_scripts, add_redisson, kill_often,
+      lose_data,        hold_long,    take_days,    refuse_often, answer_late,  turn_back,
+      refuse_reentries, come_again,   lose_data,    lose_data,    turn_back,    fail_over,
+      fail_over,        freeze_often, confirm_late, confirm_late,
   };
   const uint64_t count = sizeof hunts / sizeof hunts[0];
   struct profile *profile = &world->profile;
