@@ -223,9 +223,9 @@ static void confirm_late(struct profile *profile, struct random *random)
   freeze_often(profile, random);
   profile->handles = 1;
   profile->faults = FAULT_STALL;
-  profile->fault_every = one_of(random, 3 * SECOND, 6 * SECOND, 10 * SECOND) / FAULTS;
-  profile->hold = one_of(random, 300 * MS, SECOND, SECOND);
-  profile->think = one_of(random, 3 * SECOND, 3 * SECOND, 5 * SECOND);
+  profile->fault_every = one_of(random, 5 * SECOND, 5 * SECOND, 10 * SECOND) / FAULTS;
+  profile->hold = SECOND;
+  profile->think = one_of(random, 2 * SECOND, 2 * SECOND, 3 * SECOND);
   profile->waitless = 0;
   profile->gives_up = 0;
 }
@@ -364,7 +364,7 @@ void choose_hunt(struct world *world)
       nothing_special,  break_often,  rest_often,   stop_scripts, add_redisson, kill_often,
       lose_data,        hold_long,    take_days,    refuse_often, answer_late,  turn_back,
       refuse_reentries, come_again,   lose_data,    lose_data,    turn_back,    fail_over,
-      fail_over,        freeze_often, confirm_late, confirm_late,
+      fail_over,        freeze_often, confirm_late, confirm_late, confirm_late, confirm_late,
   };
   const uint64_t count = sizeof hunts / sizeof hunts[0];
   struct profile *profile = &world->profile;
