@@ -306,13 +306,20 @@ static void finish(struct hold *hold, enum agent_news news, int status, bool lef
   hold->phase = LINGERING;
 }
 
+/* Why a release is not done: what the server last said, or, if it said nothing of that kind, that it is unknown. */
+static int why_unreleased(struct hold *hold)
+{
+  int why = fairlock_server_status(&hold->session->client);
+  return why < FAIRLOCK_OK && why != FAIRLOCK_UNREACHABLE ? why : FAIRLOCK_UNKNOWN;
+}
+
 static void look_releasing(struct hold *hold, bool due)
 {
   if (hold->released == FAIRLOCK_PENDING) hold->released = fairlock_result(&hold->lock.handle);
   bool pending = hold->released == FAIRLOCK_PENDING;
   bool left = pending || leaves_something(hold, hold->released);
   if (left && !due) return;
-  finish(hold, AGENT_RELEASED, pending ? FAIRLOCK_UNKNOWN : hold->released, left);
+  finish(hold, AGENT_RELEASED, pending ? why_unreleased(hold) : hold->released, left);
 }
 
 static void look_lingering(struct hold *hold)

@@ -585,6 +585,22 @@ test_release_in_an_outage() {
   eventually dead "$agent"
 }
 
+# The server answers, but takes no writes for now: what it says is reported. Its agent goes on.
+test_release_is_refused_for_now() {
+  run --lease 600 a -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done; exit 4' "$dir/go" 2>"$dir/err" &
+  command=$!
+  eventually held a
+  redis config set min-replicas-to-write 1 >"$dir/out"
+  touch "$dir/go"
+  ends 4 $command
+  said 'could not be released'
+  said NOREPLICAS
+  said 'its agent goes on trying until its lease of 600 s has run out, or earlier'
+  ! grep -q 'no answer came' "$dir/err" || fail "$(cat "$dir/err")"
+  redis config set min-replicas-to-write 0 >"$dir/out"
+  eventually unheld a
+}
+
 killed() {
   touch "$dir/go"
   eventually dead "$(cat "$dir/command")"
@@ -754,5 +770,5 @@ run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_j
   agent_is_stopped_in_line agent_wakes_up_in_line both_are_stopped \
   both_are_killed_with_children fairlock_is_killed_and_agent_stopped guard_ends_with_its_agent \
   agent_is_stopped_at_the_end fairlock_is_killed_and_nobody_can_tell adopted_zombies_are_reaped \
-  release_in_an_outage fairlock_is_killed_in_an_outage wait_ends_in_an_outage outage_of_a_container \
+  release_in_an_outage release_is_refused_for_now fairlock_is_killed_in_an_outage wait_ends_in_an_outage outage_of_a_container \
   proc_of_another_namespace number_of_the_group_is_given_away children_behind_an_agent_are_reaped
