@@ -26,9 +26,9 @@
  * function, at any time, but never from an interrupt. A handle is one holder: use one for each task
  * that wants the lock. Only the task that has acquired a hold may release it, or one that has adopted
  * it. The functions that block service the client (send, receive, keep time) for all of its
- * tasks; if a task is inside fairlock_run(), that one does. A POSIX thread that is cancelled inside a
- * function finishes that first, however long it waits: so end a wait by fairlock_cancel(), and
- * fairlock_run() by fairlock_stop().
+ * tasks; if a task is inside fairlock_run(), that one does. A client of an event loop is the loop's
+ * alone: see fairlock_wants(). A POSIX thread that is cancelled inside a function finishes that first,
+ * however long it waits: so end a wait by fairlock_cancel(), and fairlock_run() by fairlock_stop().
  *
  * Callbacks. Your functions are called in whichever task is inside a function of the client, with
  * the client's mutex locked. So they must be short, must not wait, and must not call the library:

@@ -1,6 +1,6 @@
 # The examples for hosts: event loops, several slots of a cluster, and C++. They see the library as
 # any program of a host's does. Those for firmware are in boards/common/firmware.mk.
-LOOPS := $(BUILD)/examples/epoll $(BUILD)/examples/libuv $(BUILD)/examples/coroutine
+LOOPS := $(BUILD)/examples/epoll $(BUILD)/examples/libuv $(BUILD)/examples/pool $(BUILD)/examples/coroutine
 ifeq ($(TLS),openssl)
 LOOPS += $(BUILD)/examples/epoll_tls $(BUILD)/examples/libuv_tls
 endif
@@ -33,4 +33,4 @@ $(BUILD)/examples/slots: boards/examples/cluster/slots.c $(BUILD)/liblock.a | $(
 	$(CC) $(EXAMPLE_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 .PHONY: loops
-loops: $(LOOPS) ## build the examples of a lock in an event loop: epoll, libuv, coroutines of C++20; with TLS=openssl the first two over TLS, too
+loops: $(LOOPS) ## build the examples of a lock in an event loop: epoll, libuv, a pool of threads beside it, coroutines of C++20; with TLS=openssl the first two over TLS, too

@@ -15,7 +15,7 @@ $(BUILD)/tests/server/test_no_texts.o: CPPFLAGS += -DFAIRLOCK='"$(BUILD)/fairloc
 $(BUILD)/tests/server/test_no_texts: $(BUILD)/lock/scripts/hashes.o | $(BUILD)/fairlock
 
 $(BUILD)/tests/server/test_loops.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/examples"'
-$(BUILD)/tests/server/test_loops: | $(addprefix $(BUILD)/examples/,epoll libuv coroutine)
+$(BUILD)/tests/server/test_loops: | $(addprefix $(BUILD)/examples/,epoll libuv pool coroutine)
 
 $(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)

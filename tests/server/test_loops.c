@@ -191,6 +191,37 @@ static void test_coroutines(void)
     CHECK(nothing_left(&redis, names[i]));
 }
 
+/*
+ * A loop and four threads of a pool, with a client each, in turn for one lock. Late grants would
+ * come at a heartbeat, each 8 s; and those that nobody has to ask for need no more scripts than an
+ * acquire, a confirmation and a release.
+ */
+static void test_pool(void)
+{
+  enum { TURNS = 10, ALL = 5 * TURNS };
+  const char *words[] = {EXAMPLES "/pool", server.port_text, "pool", "10", NULL};
+  struct program program;
+  char line[100];
+  unsigned turns = 0;
+  unsigned longest = 0;
+  unsigned woken = 0;
+  begin();
+  int64_t before = scripts_run(&redis);
+  if (!program_run(&program, words)) return;
+  if (says(&program, line))
+    CHECK_EQUAL(sscanf(line, "%u turns, the longest handover %u ms, the loop woken %u times",
+                       &turns, &longest, &woken),
+                3);
+  int64_t scripts = scripts_run(&redis) - before;
+  printf("# %d scripts; %s", (int)scripts, line);
+  CHECK_EQUAL(turns, ALL);
+  CHECK(longest < 4000);
+  CHECK(scripts <= 4 * ALL);
+  CHECK(woken <= 10 * ALL); /* on a busy machine an answer comes in pieces */
+  program_end(&program);
+  CHECK(nothing_left(&redis, "pool"));
+}
+
 static void test_epoll(void)
 {
   wait_behind(EXAMPLES "/epoll", "redis://");
@@ -216,6 +247,7 @@ const struct check_test check_tests[] = {
     {"loops: libuv waits behind a holder", test_libuv},
     {"loops: epoll lives through a restart of the server", test_epoll_restart},
     {"loops: libuv lives through a restart of the server", test_libuv_restart},
+    {"loops: a pool of threads beside a loop", test_pool},
     {"loops: a lock each for 200 coroutines", test_coroutines},
     {NULL, NULL},
 };

@@ -14,7 +14,7 @@
  * ends the hold. While it waits, it is woken twice for each heartbeat: by the time, to send it, and
  * by the socket, for the reply. It counts.
  *
- * The client is the loop's alone. Threads beside it that block, such as a pool, have another client.
+ * The client is the loop's alone. Threads beside it that block, such as a pool, have another client, as in pool.c.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
