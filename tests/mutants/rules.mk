@@ -20,7 +20,7 @@ mutants-found: ## see that each mutant and planted fault is found by what its en
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(FINDERS) $(BUILD)/redis-server
 	@sh tests/mutants/found.sh
 
-mutants-changed: ## the same for those whose text, file or tests have changed since that was written
+mutants-changed: ## as mutants-found, for the mutants whose text, file or tests have changed since it was last run
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(FINDERS) $(BUILD)/redis-server
 	@sh tests/mutants/found.sh --changed
 

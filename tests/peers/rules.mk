@@ -69,7 +69,7 @@ bench-peers: ## compare with Redlock libraries, redis-py, Redisson, etcd and Cur
 	@for table in peers sharing; do if [ -f $(BUILD)/$$table.md ]; then cat $(BUILD)/$$table.md && echo; fi; done
 
 .PHONY: peers-page
-peers-page: bench-peers ## the same, and put its tables and picture into tests/peers
+peers-page: bench-peers ## run bench-peers, and put its tables and picture into tests/peers
 	@for table in peers sharing; do \
 	  sed -i -e "/^<!-- begin $$table/,/^<!-- end/{/^<!--/!d}" -e "/^<!-- begin $$table/r $(BUILD)/$$table.md" tests/peers/README.md; done
 	@cp $(BUILD)/peers.svg tests/peers/peers.svg
