@@ -260,7 +260,8 @@ static const char *parse_parameter(struct port_posix_server *server, const char 
   if (kind == SENTINEL)
     return "only " PLAIN_SENTINELS " or " SAFE_SENTINELS " may follow its service and database: a "
            "database is written /1, and TLS rediss; in a name, write %3F for '?' and %23 for '#'";
-  return "it has a '?' or '#', and there are no parameters: a database is written /1, and TLS "
+  return "it has a '?' or '#', and this scheme has no parameters: a database is written /1, and "
+         "TLS "
          "rediss; in a name, write %3F or %23";
 }
 
