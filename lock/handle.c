@@ -489,7 +489,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
   if (handle->phase == REMOVING) return FAIRLOCK_PENDING;
   if (pending(handle) || handle->phase == HELD) return FAIRLOCK_IN_PROGRESS;
   expire(handle);
-  bool owes = ending(handle) || !nothing_there(handle);
+  bool owes = (ending(handle) || !nothing_there(handle)) && !reached(now, handle->left_until);
   if (owes || (engine->stage == UP && handle->flags & (SUBSCRIBED | SUBSCRIBING))) {
     handle->ends_at = handle->left_until;
     if (owes) handle->flags |= OWED;

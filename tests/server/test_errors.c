@@ -624,7 +624,7 @@ static void test_oom_shared(void)
 static void test_oom_break(void)
 {
   begin_full_sharing();
-  struct fairlock_client *operator = &sharers[3].client.client;
+  struct fairlock_client *operator= & sharers[3].client.client;
   uint64_t token = fairlock_token(share_of(1));
   CHECK_EQUAL(fairlock_force_release(operator, "errors", 6, token), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(share_of(1)), FAIRLOCK_LOST);

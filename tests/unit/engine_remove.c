@@ -17,6 +17,25 @@ void test_remove_ends_the_subscription(void)
   CHECK(engine.first == NULL);
 }
 
+/* Also if the hold was lost so long ago that nothing of it can be left but that. */
+void test_remove_unsubscribes_long_after_a_loss(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  grant(CHANNEL("1"), "99", 0);
+  drain();
+  answer(1, 99, 0);
+  CHECK(fairlock_engine_remaining_ms(&a, now) > 0);
+  pass(60000);
+  CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  pass(0);
+  CHECK(sends("UNSUBSCRIBE"));
+  push("unsubscribe", CHANNEL("1"), NULL);
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
 /* An UNSUBSCRIBE that is refused for now is sent again, with the leave or after it. */
 void test_remove_unsubscribes_again(void)
 {
