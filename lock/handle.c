@@ -535,8 +535,9 @@ uint8_t fairlock_handle_kind(const struct fairlock *handle)
 static void outlast(struct fairlock *handle, uint32_t lease_ms)
 {
   const struct fairlock_engine *engine = handle->engine;
-  uint32_t until =
-      engine->now + engine->response_ms + engine->waiter_ms + longer(lease_ms, engine->waiter_ms);
+  uint32_t span = engine->response_ms + engine->waiter_ms + longer(lease_ms, engine->waiter_ms);
+  /* a later time would seem to have come */
+  uint32_t until = engine->now + shorter(span, FAIRLOCK_DURATION_MAX_MS);
   if (reached(until, handle->left_until)) handle->left_until = until;
 }
 

@@ -4,6 +4,18 @@
  */
 #include "engine_tests.h"
 
+/* A release of the longest lease is not repeated either, if it is refused for good. */
+void test_refused_release_of_the_longest_lease(void)
+{
+  acquire_a(FAIRLOCK_DURATION_MAX_MS);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  feed("-NOPERM no\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+  pass(500);
+  CHECK(sends_nothing());
+}
+
 #define CALL_6_2                                                                                   \
   "-ERR Error running script (call to f_d0710111014eb425a1501c1ff022c90c59333c09): @user_script:"
 

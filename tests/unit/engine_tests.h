@@ -246,6 +246,7 @@ void test_inspect_nonsense(void);
 /* engine_remove.c */
 void test_remove_ends_the_subscription(void);
 void test_remove_unsubscribes_long_after_a_loss(void);
+void test_refused_release_of_the_longest_lease(void);
 void test_remove_unsubscribes_again(void);
 void test_remove_comes_to_an_end(void);
 void test_remove_is_refused_for_now(void);

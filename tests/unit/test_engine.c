@@ -182,6 +182,7 @@ const struct check_test check_tests[] = {
     {"an inspection of nonsense", test_inspect_nonsense},
     /* engine_remove.c */
     {"remove ends the subscription", test_remove_ends_the_subscription},
+    {"a release of the longest lease that is refused", test_refused_release_of_the_longest_lease},
     {"an UNSUBSCRIBE long after a loss", test_remove_unsubscribes_long_after_a_loss},
     {"an UNSUBSCRIBE that is refused for now", test_remove_unsubscribes_again},
     {"taking out comes to an end", test_remove_comes_to_an_end},
