@@ -529,19 +529,6 @@ uint8_t fairlock_handle_kind(const struct fairlock *handle)
 }
 
 /*
- * A request for this lease is sent now. It may be carried out until it expires; a place that it has
- * then in the queue may be handed the lock within a waiter timeout; and a claim lasts for another one.
- */
-static void outlast(struct fairlock *handle, uint32_t lease_ms)
-{
-  const struct fairlock_engine *engine = handle->engine;
-  uint32_t span = engine->response_ms + engine->waiter_ms + longer(lease_ms, engine->waiter_ms);
-  /* a later time would seem to have come */
-  uint32_t until = engine->now + shorter(span, FAIRLOCK_DURATION_MAX_MS);
-  if (reached(until, handle->left_until)) handle->left_until = until;
-}
-
-/*
  * Stores the handle's request in engine->request, so that it does not change while it is written.
  */
 void fairlock_handle_freeze_request(struct fairlock *handle)
@@ -561,7 +548,7 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
   request->token = kind & KIND_LEAVE ? 0 : handle->token;
   request->lease_ms = kind & (KIND_ACQUIRE | KIND_IF_HELD) ? lease_asked(handle) : 0;
   request->renews = says_renewed(handle, request->lease_ms);
-  if (request->lease_ms != 0) outlast(handle, request->lease_ms);
+  if (request->lease_ms != 0) fairlock_handle_outlast(handle, request->lease_ms);
   request->subscribe =
       subscription == 0 ? listens : subscription == SUBSCRIBED && handle->phase == REMOVING;
   request->eval = engine->eval & kind;

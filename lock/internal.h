@@ -378,6 +378,19 @@ struct fairlock *fairlock_schedule_take(struct fairlock **schedule);
 #endif
 
 /* handle.c */
+/*
+ * A request for this lease is sent now. It may be carried out until it expires; a place that it has
+ * then in the queue may be handed the lock within a waiter timeout; and a claim lasts for another one.
+ */
+static inline void fairlock_handle_outlast(struct fairlock *handle, uint32_t lease_ms)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  uint32_t span = engine->response_ms + engine->waiter_ms + longer(lease_ms, engine->waiter_ms);
+  /* a later time would seem to have come */
+  uint32_t until = engine->now + shorter(span, FAIRLOCK_DURATION_MAX_MS);
+  if (reached(until, handle->left_until)) handle->left_until = until;
+}
+
 void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent_at);
 void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3]);
 void fairlock_handle_on_subscribed(struct fairlock *handle, int status);

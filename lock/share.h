@@ -21,14 +21,17 @@ static inline struct fairlock_sharing *fairlock_sharing_of(struct fairlock_link 
 }
 
 /*
- * Decides whether the script is sent as text: one of own.eval's bits says so. The engine's are for the
- * script of those who want a lock alone. If two scripts took each other's, one that comes first again
- * and again would leave the other without.
+ * A request begins to be written. Decides whether the script is sent as text: one of own.eval's bits
+ * says so. The engine's are for the script of those who want a lock alone. If two scripts took each
+ * other's, one that comes first again and again would leave the other without.
  */
 static inline void fairlock_share_choose_form(struct fairlock_engine *engine,
                                               struct fairlock_sharing *sharing, uint8_t own)
 {
   struct fairlock_request *request = &engine->request;
+  uint32_t lease_ms = request->lease_ms;
+  /* the script rounds the end of a share up, by a sixteenth at most */
+  if (lease_ms != 0) fairlock_handle_outlast(request->handle, lease_ms + lease_ms / 16);
   engine->eval |= request->eval;
   request->eval = sharing->own.eval & own;
   sharing->own.eval ^= request->eval;

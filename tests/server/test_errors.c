@@ -624,9 +624,9 @@ static void test_oom_shared(void)
 static void test_oom_break(void)
 {
   begin_full_sharing();
-  struct fairlock_client *operator= & sharers[3].client.client;
+  struct fairlock_client *breaker = &sharers[3].client.client;
   uint64_t token = fairlock_token(share_of(1));
-  CHECK_EQUAL(fairlock_force_release(operator, "errors", 6, token), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(breaker, "errors", 6, token), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(share_of(1)), FAIRLOCK_LOST);
   AWAIT(fairlock_hold_count(share_of(2)) == 1, service_sharers());
   CHECK_EQUAL(fairlock_hold_count(share_of(2)), 1);
@@ -634,7 +634,7 @@ static void test_oom_break(void)
   CHECK_EQUAL(await_result(&sharers[3].client, share_of(3)), FAIRLOCK_CANCELLED);
   CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
   token = fairlock_token(share_of(2));
-  CHECK_EQUAL(fairlock_force_release(operator, "errors", 6, token), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(breaker, "errors", 6, token), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(share_of(2)), FAIRLOCK_LOST);
   close_sharers();
 }

@@ -156,8 +156,11 @@ static bool hunt(uint64_t seconds, uint64_t seed)
 {
   clock_t end = clock() + (clock_t)seconds * CLOCKS_PER_SEC;
   bool found = false;
-  while (!found && clock() < end)
-    found = !run(seed++, UINT64_MAX, true);
+  while (!found && clock() < end) {
+    found = !run(seed, UINT64_MAX, true);
+    if (!found && seed % 2 == 0) found = !run(CUT_OFF_SEEDS + seed / 2, UINT64_MAX, true);
+    seed++;
+  }
   printf("# %s after %.1f s, %llu worlds, %.0f client-hours\n", found ? "found" : "nothing found",
          (double)clock() / CLOCKS_PER_SEC, (unsigned long long)total.worlds, total.client_hours);
   return found;

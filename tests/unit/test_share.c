@@ -474,6 +474,20 @@ static void test_other_limit_of_a_hold(void)
   CHECK_EQUAL(losses, 2);
 }
 
+/* The server rounds the end of a share up, by a sixteenth of its lease: so long its release is owed. */
+static void test_release_outlasts_the_rounding(void)
+{
+  begin_sharing();
+  request(&c.handle, 0, 900000);
+  answer(1, 77, 0);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_release(&c.handle, now), FAIRLOCK_PENDING);
+  pass(11000);
+  pass(900000 + 900000 / 16 - 11000);
+  greet();
+  CHECK(sends(SHARED) && logs(" 0 0 77\r\n"));
+}
+
 static void test_other_limit_of_a_release(void)
 {
   begin_sharing();
@@ -698,6 +712,7 @@ const struct check_test check_tests[] = {
     {"share: another limit, told to a try", test_other_limit_of_a_try},
     {"share: another limit, told to a waiter", test_other_limit_of_a_wait},
     {"share: another limit, told to a holder", test_other_limit_of_a_hold},
+    {"share: a release outlasts the rounding of its end", test_release_outlasts_the_rounding},
     {"share: another limit, told to one who releases", test_other_limit_of_a_release},
     {"share: another limit, told to one who does not share", test_other_limit_alone},
     {"share: another limit that makes no sense", test_other_limit_of_nonsense},
