@@ -622,7 +622,7 @@ int fairlock_cancel(struct fairlock *handle)
   struct fairlock_client *client = lock_client_of(handle);
   int status = fairlock_engine_cancel(handle, port_clock_ms());
   attend(client);
-  wake_blocked(client, true);
+  wake_blocked(client, status == FAIRLOCK_OK);
   return unlock(client, status);
 }
 

@@ -20,7 +20,8 @@
 
 local newer = tonumber(ARGV[3]) or 0
 if not alone and till > now and tonumber(of) > math.max(token, newer) then -- as in shared.lua
-  call('pexpire', meta, math.max(ttl, lease) + 172800000) -- as in shared.lua
+  local left = math.max(ttl, lease) + 172800000
+  local noteless = call('pexpire', meta, left) == 0 -- as in shared.lua
   local at = end_of(lease)
   if at >= till then words = lease .. renews else at = till end
   if score then forget(id) end
@@ -28,6 +29,7 @@ if not alone and till > now and tonumber(of) > math.max(token, newer) then -- as
   put(id, of, at, count, words)
   name_limit(at)
   write()
+  if noteless then call('pexpire', meta, left) end
   return {1, tonumber(of), now}
 end
 local from = id:gsub('%d+$', mode:sub(2))

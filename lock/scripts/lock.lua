@@ -122,13 +122,11 @@ if mode == '0' then return {0, ttl, now} end
 local old = not score or (notes[4] or ''):sub(1, 8) ~= micros:sub(1, 8)
 if old then
   local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or call('lindex', queue, 1000) and 1000)
+  if not ahead then call('zadd', timeout, 'XX', 0, id) end -- changes nothing; if refused, leaves no entry without score
   -- A place has a note from the beginning. If the script stops half-way, a new one is that of a dead waiter.
   call('hset', meta, id, notes[4] or '0 0 ' .. mode)
   prolong(0)
-  if not ahead then
-    call('zadd', timeout, 'XX', 0, id) -- changes nothing; if refused, leaves no entry without score
-    ahead = call('rpush', queue, id) - 1
-  end
+  ahead = ahead or call('rpush', queue, id) - 1
   call('zadd', timeout, 'GT', now + math.max(ttl, 0) + (ahead + 1) * chain, id)
   -- If all waiters vanish, what they leave behind expires after a fortnight: no lease is longer.
   call('pexpire', queue, '1209600000')

@@ -16,7 +16,10 @@ local number = tonumber(of) or 0
 local lives = own and till > now
 local goes_on = not ending and lives and (keeps and of == token or not keeps and number > earlier and number < 2 ^ 53)
 -- Holding on, and ending, need no memory: what is written first would be refused for lack of it.
-if ending or goes_on then call('pexpire', meta, math.max(ttl, lease) + 172800000) end
+local function keep_notes()
+  return call('pexpire', meta, math.max(ttl, lease) + 172800000)
+end
+local noteless = (ending or goes_on) and keep_notes() == 0 -- they were evicted
 if goes_on then
   -- Only the first confirmation may shorten the lease, as in lock.lua.
   local confirms, at = count == '0' and keeps, end_of(lease)
@@ -31,6 +34,7 @@ if goes_on then
   end
   if head and (alone or confirms) then let_in() end
   write()
+  if noteless then keep_notes() end
   return {1, number, now}
 elseif keeps then
   return {-1, 0, now}
@@ -111,12 +115,10 @@ local near = stopped and (first == id or first == false and not score) -- or que
 local old = not score or (notes[4] or ''):sub(1, 8) ~= micros:sub(1, 8)
 if old then
   local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or call('lindex', queue, 1000) and 1000)
+  if not ahead then call('zadd', timeout, 'XX', 0, id) end
   call('hset', meta, id, notes[4] or '0 0 ' .. mode)
   prolong(0)
-  if not ahead then
-    call('zadd', timeout, 'XX', 0, id)
-    ahead = call('rpush', queue, id) - 1
-  end
+  ahead = ahead or call('rpush', queue, id) - 1
   call('zadd', timeout, 'GT', now + math.max(ttl, 0) + (ahead + 1) * chain, id)
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')

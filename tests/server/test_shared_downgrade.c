@@ -252,6 +252,8 @@ static void test_lost(void)
   CHECK_EQUAL(fairlock_downgrade(&alone[0], &shared[0], FAIRLOCK_RENEW), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_hold_count(&alone[0]) + fairlock_hold_count(sharer(0)), 0);
   CHECK_EQUAL(fairlock_result(&alone[0]), FAIRLOCK_LOST);
+  CHECK_EQUAL(clients[0].losses, 1);
+  clients[0].losses = 0;
   CHECK_EQUAL(fairlock_release(&alone[1]), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_downgrade(&alone[0], &shared[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
