@@ -309,9 +309,11 @@ static void test_ended(void)
 static void test_limit_of_nobody(void)
 {
   begin_with(2);
-  CHECK(raw_run(&redis, "HSET fairlock:{shared} limit %s", "7 9007199254740991"));
   CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "HSET fairlock:{shared} limit %s", "7 9007199254740991"));
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
   end_members();
 }
 
@@ -417,6 +419,8 @@ static void test_limit_is_broken(void)
   CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_force_release(client, name, sizeof name - 1, fairlock_token(sharer(1))),
               FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS fairlock:{shared} limit"),
+              0); /* rc2 obeys it until its time */
   CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_LOST);
