@@ -27,7 +27,7 @@ static void lost(struct fairlock *handle, void *context)
 {
   (void)handle;
   (void)context;
-  step = STOPPING;
+  if (step != RESTING) step = STOPPING; /* else the release has found it */
   board_write("lost its share: stopped\n");
 }
 

@@ -29,13 +29,14 @@ static struct fairlock door;
 /*
  * The hold ended before it was released: all that moves must stop now. Called from inside
  * fairlock_poll(), so not while the loop is stuck: a hardware timer, loaded after each poll with
- * fairlock_remaining_ms(), has to cut the power then.
+ * fairlock_remaining_ms(), has to cut the power then. It may be the release that finds it, when nothing
+ * moves any more.
  */
 static void lost(struct fairlock *handle, void *context)
 {
   struct work *work = context;
   (void)handle;
-  work->step = STOPPING;
+  if (work->step == MOVING) work->step = STOPPING;
   board_write("lost the lock: stopped\n");
 }
 
