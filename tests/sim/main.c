@@ -158,7 +158,8 @@ static bool hunt(uint64_t seconds, uint64_t seed)
   bool found = false;
   while (!found && clock() < end) {
     found = !run(seed, UINT64_MAX, true);
-    if (!found && seed % 2 == 0) found = !run(CUT_OFF_SEEDS + seed / 2, UINT64_MAX, true);
+    if (!found && seed % 2 == 0 && seed < CUT_OFF_SEEDS)
+      found = !run(CUT_OFF_SEEDS + seed / 2, UINT64_MAX, true);
     seed++;
   }
   printf("# %s after %.1f s, %llu worlds, %.0f client-hours\n", found ? "found" : "nothing found",

@@ -374,7 +374,8 @@ void choose_hunt(struct world *world)
   profile->locks = 1;
   profile->duration = random_between(&world->random, 3, 10) * MINUTE;
   profile->think = one_of(&world->random, 50 * MS, SECOND, 20 * SECOND);
-  if (world->seed < CUT_OFF_SEEDS) hunts[world->seed % count](profile, &world->random);
+  if (world->seed < CUT_OFF_SEEDS || world->seed >= SHARING_SEEDS)
+    hunts[world->seed % count](profile, &world->random);
   else if (world->seed % 3 == 0) freeze_often(profile, &world->random);
   else confirm_late(profile, &world->random);
   mix_releases(world);

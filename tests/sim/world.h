@@ -374,7 +374,7 @@ const char *redisson_script(int index); /* NULL: there is none */
 /* From this seed on, some of those in a world share their locks. */
 #define SHARING_SEEDS 1000000000000000U
 
-/* From here on, the worlds of the hunt are those that cut clients off: the others stay as they were. */
+/* From here to SHARING_SEEDS, the worlds of the hunt are those that cut clients off: the others stay as they were. */
 #define CUT_OFF_SEEDS 500000000000U
 
 void choose_profile(struct world *world);
