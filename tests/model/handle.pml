@@ -1,0 +1,339 @@
+/*
+ * The clients: a handle and its program (handle.c, reply.c), its connection (engine.c), and time.
+ */
+#define waiting(i) (handle[i].phase == QUEUEING || handle[i].phase == TRYING)
+#define holding(i) (handle[i].phase == HELD || handle[i].phase == REENTERING || handle[i].phase == RELEASE_ONE)
+#define ending(i)  (handle[i].phase == RELEASING || handle[i].phase == LEAVING)
+#define believes(i) (holding(i) && handle[i].ends > 0)
+#define in_flight(i) (handle[i].unanswered + handle[i].forgotten > 0 -> handle[i].sent : 0)
+#define doubt_over(k) (line[k].up && line[k].doubt == 0)
+#define over(i)  (handle[i].phase == LOST || (holding(i) || ending(i)) && handle[i].ends == 0)
+#define wants(i) (handle[i].sends == 0 && handle[i].phase != CRASHED && !frozen[i])
+
+inline later(x) { if :: x > 0 && x < NONE -> x-- :: else fi }
+
+/* [answers-by-phase]: answers to requests of another phase do not count. */
+inline set_phase(p) { me.forgotten = me.forgotten + me.unanswered; me.unanswered = 0; me.phase = p }
+
+/* The server has nothing of it, and no request that is under way can begin anything. */
+#define nothing_there(i) (!handle[i].queued && !handle[i].unconfirmed && !handle[i].owed && \
+                          !((in_flight(i) | handle[i].in_doubt) & ACQUIRE))
+
+inline become_free() {
+  set_phase(FREE); wait_ends();
+  me.sent = me.sent & LEAVE; me.in_doubt = me.in_doubt & LEAVE; /* a late leave may end the next wait [leave-in-doubt] */
+  me.queued = 0; me.owed = 0; me.unconfirmed = 0; me.settles = 0; me.holds = 0; me.left = 0;
+  me.ends = NEVER; me.sends = NEVER
+}
+
+/* Until when it repeats a release or a leave: if the server is away for longer, all that it had is over. [leaves-until-over] */
+#define leaves_for(i) (OFFLINE -> handle[i].left : NEVER)
+
+inline leave() {
+  if
+  :: nothing_there(i) -> become_free()
+  :: else -> set_phase(LEAVING); wait_ends(); me.holds = 0; me.ends = leaves_for(i); me.sends = 0
+  fi
+}
+
+/* Something may be left: an earlier heartbeat may have queued again. [lost-owes] */
+inline lose() { set_phase(LOST); me.unconfirmed = 0; me.owed = 1; me.ends = NEVER; me.sends = NEVER }
+
+inline begin_hold() {
+  me.unconfirmed = (me.queued || me.owed || (me.in_doubt & ACQUIRE) -> 1 : 0); /* [confirms] */
+  me.sends = (me.unconfirmed -> 0 : (!RENEWS -> NEVER : (me.unanswered > 0 -> me.sends : (LEASE / 3 > age -> LEASE / 3 - age : 0))));
+  set_phase(HELD); me.queued = 0; me.owed = 0; me.holds = 1;
+  assert(ANY_ORDER || me.token > newest); /* PROMISE tokens: they rise from hold to hold */
+  newest = me.token
+}
+
+/* By how much clocks differ; a simulation that is repeated on the code has one clock. */
+#ifdef REPLAY
+#define slack(x) skip
+#else
+#define slack(x) if :: x > 0 -> x-- :: true fi
+#endif
+
+/* What is left of a span that began when the request was sent, `age` ago, less the margin. [dated-from-sending] [margin] */
+inline safe_part(span) {
+  rest = (span > age -> span - age : 0);
+  slack(rest)
+}
+
+/* All that was in doubt has expired. An acquire may have been carried out before. */
+inline doubt_ends() {
+  if
+  :: doubt_over(LINE(i)) && !ending(i) && me.in_doubt ->
+    if :: waiting(i) && (me.in_doubt & ACQUIRE) -> me.owed = 1 :: else fi;
+    me.in_doubt = 0
+  :: else
+  fi
+}
+
+inline reply_waiting() {
+  if
+  :: what == YES -> safe_part(lease(i));
+    if
+    :: value > me.token && rest > 0 -> me.token = value; me.ends = rest; begin_hold() /* [token-larger] */
+    :: else -> me.owed = 1; /* of no use, but it holds [useless-grant] */
+      if :: me.phase == TRYING -> leave() :: else -> me.sends = 1 fi
+    fi
+  :: what == NO && me.phase == TRYING -> leave()
+  :: what == NO && me.phase == QUEUEING -> me.queued = 1;
+    if :: value + 1 < me.sends -> me.sends = value + 1 :: else fi
+  :: what == VOID -> me.sends = 0
+  :: what == FAILED && me.phase == TRYING -> leave()
+  :: what == FAILED && me.phase == QUEUEING -> breaks_rules(i); me.owed = (me.owed || SYNCED -> 1 : 0); me.sends = 1
+  fi
+}
+
+inline reply_held() {
+  if
+  :: what == YES && value == me.token -> safe_part(lease(i));
+    if :: RENEWS && !me.unconfirmed && rest < me.ends :: else -> me.ends = rest fi; /* [renewal-shortens-nothing] */
+    if
+    :: RENEWS && me.unanswered == 0 -> me.sends = (LEASE / 3 > age -> LEASE / 3 - age : 0)
+    :: RENEWS && me.unanswered > 0
+    :: else -> me.sends = NEVER
+    fi;
+    me.holds = (me.phase == REENTERING -> 2 : (me.phase == RELEASE_ONE -> 1 : me.holds));
+    me.unconfirmed = 0;
+    if :: me.phase != HELD -> set_phase(HELD) :: else fi
+  :: what == VOID -> me.sends = 0
+  :: what == FAILED -> if :: RENEWS || me.unconfirmed || me.phase != HELD -> me.sends = 1 :: else fi
+  :: else -> lose()
+  fi
+}
+
+inline leaves_again() {
+  set_phase(LEAVING); wait_ends(); me.holds = 0; me.ends = leaves_for(i);
+  me.sends = (our.up -> our.doubt : 0)
+}
+
+/* A release or a leave was answered. Was that all? */
+inline reply_ending() {
+  if
+  :: what == VOID -> me.sends = 0
+  :: what == FAILED -> me.sends = 1
+  :: what == NO && me.phase == RELEASING -> leaves_again() /* a heartbeat may have begun another hold [gone-leaves] */
+  :: else ->
+    if
+    :: !(me.in_doubt & ACQUIRE) || me.settles && !(me.phase == RELEASING && (me.in_doubt & RELEASE)) -> become_free()
+    :: else -> leaves_again() /* a late acquire may still begin one [late-acquire-undone] */
+    fi
+  fi
+}
+
+/* The message of a handover. */
+inline message() {
+  if
+  :: waiting(i) -> me.sends = 0;
+    if
+    :: SYNCED || (in_flight(i) & LEAVE) || value <= me.token /* [grant-crosses-leave] */
+    :: else -> safe_part(CLAIM);
+      if :: rest > lease(i) - 1 -> rest = lease(i) - 1 :: else fi;
+      if
+      :: rest == 0 -> me.owed = 1
+      :: else -> me.queued = 1; me.token = value; me.ends = rest; begin_hold()
+      fi
+    fi
+  :: me.phase == FREE -> me.owed = 1; me.left = WAITER; leave() /* nobody wants it any more [stray-grant] */
+  :: else
+  fi
+}
+
+#define kind_of(i) (waiting(i) -> ACQUIRE : (holding(i) -> IF_HELD : (handle[i].phase == RELEASING -> RELEASE : LEAVE)))
+#define most(i)    (SYNCED || handle[i].phase == TRYING || ending(i) -> 1 : 3)
+
+/* A late leave would end the wait: the acquire waits until that has expired. [leave-awaited] */
+#define held_back(i) (waiting(i) && (handle[i].in_doubt & LEAVE) && !doubt_over(LINE(i)))
+#define may_send(i)  (handle[i].unanswered < most(i) && !(SYNCED && handle[i].forgotten) && !held_back(i) && \
+                      len(up[LINE(i)]) < TRIPS - 1)
+
+/* It may arrive late, its place be handed the lock late, and that claim, or the hold, last. */
+inline outlast(span) {
+  rest = RESPONSE + WAITER + (span > CLAIM -> span : CLAIM);
+  if :: rest > me.left -> me.left = rest :: else fi;
+  rest = 0
+}
+
+inline send() {
+  kind = kind_of(i);
+  me.sent = in_flight(i) | kind;
+  if :: me.phase == QUEUEING && !me.subscribed -> me.subscribed = 1; up[LINE(i)]!i, SUBSCRIBE, 0, 0 :: else fi; /* [listens-first] */
+  if
+  :: me.phase == TRYING -> up[LINE(i)]!i, TRY, me.token, 0
+  :: me.phase == LEAVING -> up[LINE(i)]!i, LEAVE, 0, 0
+  :: me.phase == REENTERING || me.phase == HELD && me.holds == 2 -> up[LINE(i)]!i, IF_HELD | TWICE, me.token, 0
+  :: else -> up[LINE(i)]!i, kind, me.token, 0
+  fi;
+  me.unanswered++; me.settles = ending(i) && doubt_over(LINE(i));
+  our.expires = RESPONSE + 1;
+  if :: OFFLINE && kind & (ACQUIRE | IF_HELD) -> outlast(lease(i)) :: else fi;
+  me.sends = (me.phase == QUEUEING -> BEAT : (holding(i) && RENEWS -> LEASE / 3 : NEVER));
+  kind = 0
+}
+
+inline on_broken() { /* the handle's part of it */
+  if :: listens[i] == 2 -> listens[i] = 1 :: listens[i] = 0 fi;
+  breaks_rules(i);
+  kind = in_flight(i);
+  me.in_doubt = me.in_doubt | (kind & (ACQUIRE | LEAVE | RELEASE));
+  me.unanswered = 0; me.forgotten = 0; me.sent = 0; me.subscribed = 0; me.settles = 0;
+  if
+  :: waiting(i) || holding(i) && RENEWS || kind && (holding(i) || ending(i)) -> me.sends = 0
+  :: else
+  fi;
+  kind = 0
+}
+
+inline broken(k) {
+  found = 0;
+  do /* what the server has not read yet comes late, up to some request */
+  :: nempty(up[k]) -> up[k]?who, kind, tok, age;
+    if
+    :: LATE && !found && kind != SUBSCRIBE && nfull(late[k]) -> late[k]!who, kind, tok, age
+    :: kind != SUBSCRIBE -> found = 1
+    :: kind == SUBSCRIBE
+    fi
+  :: empty(up[k]) -> break
+  od;
+  do :: nempty(down[k]) -> down[k]?who, what, value, age :: empty(down[k]) -> break od;
+  line[k].up = 0; line[k].doubt = 0;
+  who = 0; kind = 0; tok = 0; age = 0; value = 0; what = FREE; found = 0;
+  w = k; i = 0;
+  do :: i < N -> if :: LINE(i) == w -> on_broken() :: else fi; i++ :: else -> break od;
+  i = 0; w = 0
+}
+
+inline crash() {
+  n = i; broken(LINE(i)); i = n; n = 0;
+  set_phase(CRASHED); wait_ends();
+  me.queued = 0; me.owed = 0; me.unconfirmed = 0; me.forgotten = 0; me.holds = 0; me.in_doubt = 0; me.token = 0;
+  me.acquires = 0; me.left = 0; me.sends = NEVER; me.ends = NEVER; our.expires = 0
+}
+
+proctype client(byte i)
+{
+  do
+  :: atomic { me.acquires > 0 && (me.phase == FREE || ending(i)) && !frozen[i] ->
+      me.acquires--; me.owed = (ending(i) || me.owed -> 1 : 0); me.queued = 0; me.unconfirmed = 0; me.holds = 0;
+      if :: set_phase(QUEUEING) :: TRIES -> set_phase(TRYING) fi;
+      me.ends = NEVER; me.sends = 0 }
+  :: atomic { waiting(i) && cancels > 0 && !frozen[i] -> cancels--; leave() }
+  :: atomic { me.phase == HELD && me.ends > 0 && !frozen[i] ->
+      if
+      :: me.holds == 1 -> me.in_doubt = me.in_doubt & ~RELEASE; set_phase(RELEASING); wait_ends(); me.ends = leaves_for(i)
+      :: me.holds == 1 && reentries > 0 -> reentries--; set_phase(REENTERING)
+      :: me.holds == 2 -> set_phase(RELEASE_ONE)
+      fi;
+      me.sends = 0 }
+  :: atomic { me.phase == LOST && !frozen[i] -> leave() }
+  :: atomic { wants(i) && our.up && may_send(i) -> send() }
+  :: atomic { holding(i) && me.ends == 0 && !frozen[i] -> lose() } /* [belief-ends] */
+  :: atomic { ending(i) && me.ends == 0 && !frozen[i] -> become_free() }
+
+  :: atomic { me.phase != CRASHED && me.phase != FREE && crashes > 0 -> crashes--; crash() }
+  :: atomic { freezes > 0 && !frozen[i] && me.phase != FREE && me.phase != CRASHED ->
+      freezes--; frozen[i] = 1; breaks_rules(i) }
+  :: atomic { frozen[i] -> frozen[i] = 0 }
+  od
+}
+
+proctype connection(byte k)
+{
+  byte i;
+  do
+  :: atomic { calls(k) && !line[k].up ->
+      line[k].up = 1;
+      /* until all that may be under way has expired, by a clock that is right, or fast [doubt-awaited] */
+      if :: line[k].doubt = line[k].expires :: line[k].expires > 0 -> line[k].doubt = line[k].expires + 1 fi;
+      i = 0; do :: i < N -> if :: LINE(i) == k -> doubt_ends() :: else fi; i++ :: else -> break od;
+      i = 0 }
+  :: atomic { nempty(down[k]) && !frozen[k] && acknowledged(k) -> down[k]?i, what, value, age;
+      if
+      :: what == GRANT -> message()
+      :: what != GRANT && me.forgotten > 0 -> me.forgotten--
+      :: else -> me.unanswered--; me.sent = me.sent & kind_of(i);
+        if
+        :: waiting(i) -> reply_waiting()
+        :: holding(i) -> reply_held()
+        :: else -> reply_ending()
+        fi
+      fi;
+      if :: me.unanswered + me.forgotten == 0 -> me.sent = 0 :: else fi;
+      what = FREE; value = 0; age = 0; rest = 0; i = 0 }
+  :: atomic { line[k].up && breaks > 0 -> breaks--; broken(k) }
+  od
+}
+
+/* The requests of one connection, in order, and late ones of those before it. */
+#define subscribes(k) up[k]?[_, SUBSCRIBE, _, _]
+proctype server(byte k)
+{
+  byte i;
+  do
+  :: atomic { subscribes(k) -> up[k]?i, kind, tok, age; listens[i] = 2; i = 0; kind = 0; tok = 0; age = 0 }
+  :: atomic { each_line(has_room, &&) && (nempty(late[k]) || nempty(up[k]) && !subscribes(k)) ->
+      if
+      :: nempty(up[k]) && !subscribes(k) -> up[k]?i, kind, tok, age; alive = 1
+      :: nempty(late[k]) -> late[k]?i, kind, tok, age; alive = 0
+      fi;
+      script();
+answer:
+      if :: alive -> down[k]!i, what, value, age :: else fi;
+      wants_acknowledgement();
+      i = 0; kind = 0; tok = 0; age = 0; value = 0; heir = 0; former = 0; base = 0; ended = 0; rest = 0; what = FREE; alive = 0 }
+  :: atomic { listens[k] == 1 -> listens[k] = 0 } /* it notices that a connection is dead */
+  od
+}
+
+/* Time passes only when each client has done what is due, and no answer is late (that would be a break). */
+#define late_answer(k) (down[k]??[_, YES, _, RESPONSE] || down[k]??[_, NO, _, RESPONSE] || down[k]??[_, GONE, _, RESPONSE] || \
+                        down[k]??[_, VOID, _, RESPONSE] || down[k]??[_, FAILED, _, RESPONSE] || \
+                        down[k]?[_, GRANT, _, eval(BEAT + RESPONSE)])
+#define late_request(k) (up[k]?[_, _, _, RESPONSE])
+#define send_due(i) (handle[i].sends == 0 && (line[LINE(i)].up || !OFFLINE) && (!line[LINE(i)].up || may_send(i)))
+#define still(i)    (frozen[i] || handle[i].phase == CRASHED || \
+                     !send_due(i) && !late_answer(LINE(i)) && !late_request(LINE(i)) && !over(i))
+
+/* Requests and answers grow older. */
+#define OLDER(channel, type) \
+  n = len(channel); \
+  do \
+  :: n > 0 -> n--; channel?who, type, value, age; age = (age < WAITER + LEASE -> age + 1 : age); channel!who, type, value, age \
+  :: else -> break \
+  od
+
+proctype clock()
+{
+  byte i;
+  do
+  :: d_step { each(still, &&) ->
+      server_tick();
+      i = 0;
+      do
+      :: i < N ->
+        later(note[i]); later(me.ends); later(me.left); later(me.sends);
+        i++
+      :: else -> break
+      od;
+      i = 0;
+      do
+      :: i < LINES ->
+        later(line[i].expires); later(line[i].doubt);
+        OLDER(up[i], kind); OLDER(down[i], what); OLDER(late[i], kind);
+        n = len(late[i]); /* what has expired need not be kept */
+        do
+        :: n > 0 -> n--; late[i]?who, kind, value, age;
+          if :: kind != RELEASE && age > RESPONSE :: else -> late[i]!who, kind, value, age fi
+        :: else -> break
+        od;
+        i++
+      :: else -> break
+      od;
+      i = 0; do :: i < N -> doubt_ends(); i++ :: else -> break od;
+      i = 0; n = 0; who = 0; kind = 0; age = 0; what = FREE; value = 0 }
+  od
+}
+#include "promises.pml"

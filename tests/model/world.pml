@@ -1,0 +1,149 @@
+/*
+ * What is between clients and server, and what may go wrong there.
+ *
+ * Promela in seven lines. A `proctype` is a process. Processes take turns, a step each, in any order: spin
+ * tries all orders. `atomic` and `d_step` make many statements one step, as Redis does with a script. In `if`
+ * and `do`, any branch `::` may be taken whose first statement is possible; `else` if no other is; if none is,
+ * the process waits. A `chan` is a queue: `!` appends, `?` takes, `??` takes from anywhere, `?[...]` asks
+ * whether it could. An `inline` is a macro. `(a -> b : c)` chooses, as a ? b : c does in C. What is `hidden` is
+ * not remembered from one step to the next.
+ *
+ * Time is counted in ticks. A tick passes only when nobody has anything left to do that is due, so nothing
+ * takes for ever; within a tick, everything may happen in any order. Clocks disagree by less than a tick in
+ * each interval, so the margin that the lock leaves (1/64 of a span) is a tick here.
+ *
+ * Names are those of lock/ and of lock/scripts. A comment [in-brackets] names a rule of the table in README.md.
+ *
+ * What a run chooses (run.py):
+ *   N, ACQUIRES0, ACQUIRES    handles; how often the first, and each other, acquires
+ *   WAITER, CLAIM             after how long a waiter that is not heard from is dead; how long a handover lasts
+ *                             that nobody has confirmed
+ *   BEAT, RESPONSE            a waiter sends as often; for so long a request is valid, and its answer is in time
+ *   LEASE, SHORT, RENEWS      of each hold; of the last one of a client (0: the same); whether it is renewed
+ *   TRIES, REENTRIES, CANCELS what programs do besides: try, hold twice, give up a wait
+ *   BREAKS, LATE, OFFLINE     connections that break; whether what was under way may still arrive; whether it
+ *                             may take any time to connect again
+ *   CRASHES, FREEZES          of devices: for good; for any time
+ *   VOIDS, STOPS              requests that are found expired too early; commands of a script that are refused
+ */
+#define NEVER 99 /* a time that does not come */
+#define NONE  98 /* no field, no note */
+#define TRIPS 5  /* requests of a connection that may be under way */
+
+/* What a request asks for: bits, as in lock/internal.h, because several may be in doubt. */
+#define ACQUIRE   1
+#define IF_HELD   2   /* confirm, renew, change the hold count: only if the caller still holds */
+#define RELEASE   4   /* names the token of the hold that it ends */
+#define LEAVE     8   /* ends whatever there is of the caller: place, claim, hold */
+#define TRY       16  /* an acquire that does not queue */
+#define TWICE     64  /* with IF_HELD: a hold count of 2 */
+#define SUBSCRIBE 128
+
+mtype = { FREE, QUEUEING, TRYING, HELD, REENTERING, RELEASE_ONE, RELEASING, LEAVING, LOST, CRASHED };
+
+/* Answers: done; not now, or not held; the hold is gone; expired; refused. And a message: the lock is yours. */
+mtype = { YES, NO, GONE, VOID, FAILED, GRANT };
+
+/* A handle: struct fairlock. Times are how long it is until then. */
+typedef Handle {
+  mtype phase = FREE;
+  bit queued;       /* the server has said that it has a place */
+  bit owed;         /* an earlier wait or hold may still be on the server */
+  bit unconfirmed;  /* its hold is a claim, as far as it knows */
+  bit subscribed;
+  bit settles;      /* its leave was sent when nothing was in doubt any more */
+  byte in_doubt;    /* kinds that were under way when a connection broke, and may still be carried out */
+  byte sent;        /* kinds that were sent on this connection */
+  byte unanswered;  /* requests of this phase, whose answers count */
+  byte forgotten;   /* requests of earlier phases, whose answers do not */
+  byte holds;       /* its hold count */
+  byte token;       /* of its hold, or of the last one */
+  byte ends = NEVER; /* its hold, as it believes, or the time for which it leaves */
+  byte left;        /* until all that it has sent, and what that may have begun, is over */
+  byte sends = NEVER;
+  byte acquires     /* how often its program will still acquire */
+}
+Handle handle[N];
+#define me handle[i]
+
+/* A connection: struct fairlock_engine. Each handle has one of its own here, unless LINE says otherwise. */
+#ifndef LINE
+#define LINE(i) (i)
+#define LINES   N
+#define calls(k) wants(k) /* somebody on it wants to send */
+#endif
+typedef Line {
+  bit up;
+  byte expires; /* until all its requests have expired */
+  byte doubt    /* the same, as it counts after connecting again */
+}
+Line line[LINES];
+#define our line[LINE(i)]
+
+/* Requests {who, kind, token, age}, and answers and messages {who, what, value, age}, in order. */
+chan up[LINES] = [TRIPS] of { byte, byte, byte, byte };
+chan down[LINES] = [TRIPS + 2] of { byte, mtype, byte, byte };
+chan late[LINES] = [2] of { byte, byte, byte, byte }; /* of broken connections: may still arrive */
+byte listens[N]; /* 2: yes. 1: the server thinks so, but the connection is dead. 0: no */
+
+byte breaks = BREAKS, crashes = CRASHES, cancels = CANCELS, freezes = FREEZES, voids = VOIDS, stops = STOPS;
+byte reentries = REENTRIES;
+bit frozen[N];
+
+/* Of one step. A breadth-first search cannot hide them (run.py). */
+#ifndef TEMP
+#define TEMP hidden
+#endif
+TEMP byte who, kind, tok, age, value, n, w, heir, former, rest, base, ended, alive, found;
+TEMP mtype what;
+
+#if N > 2
+#define each(f, op) (f(0) op f(1) op f(2))
+#else
+#define each(f, op) (f(0) op f(1))
+#endif
+#if LINES > 2
+#define each_line(f, op) (f(0) op f(1) op f(2))
+#elif LINES > 1
+#define each_line(f, op) (f(0) op f(1))
+#else
+#define each_line(f, op) (f(0))
+#endif
+#define has_room(k) (len(down[k]) < TRIPS)
+
+/* Only a simulation that is repeated on the code says what it does. */
+#ifdef REPLAY
+#define say(...) printf(__VA_ARGS__)
+#else
+#define say(...)
+#endif
+
+/*
+ * The order that is promised is that of waiters who keep the rules: who have a place, are awake, and whose
+ * connection is whole. A grant to somebody behind one of them is an error.
+ */
+byte in_line;   /* bits: who waits so */
+byte placed;    /* bits: whose present wait has its place */
+byte before[N]; /* bits: who was in line when this one came */
+
+inline comes() { /* an acquire is carried out */
+  if
+  :: !(placed & (1 << i)) && !queue??[eval(i)] -> before[i] = in_line & ~(1 << i)
+  :: else
+  fi
+}
+
+inline has_place() { /* it has queued */
+  if
+  :: alive && me.phase == QUEUEING && !frozen[i] && !(placed & (1 << i)) ->
+    n = 0;
+    do :: n < N -> before[n] = before[n] & ~(1 << i); n++ :: else -> break od;
+    placed = placed | (1 << i); in_line = in_line | (1 << i); n = 0
+  :: else
+  fi
+}
+
+#define breaks_rules(x) in_line = in_line & ~(1 << (x))
+#define overtakes(x)    (in_line & before[x])
+
+inline wait_ends() { placed = placed & ~(1 << i); breaks_rules(i); before[i] = 0 }
