@@ -274,7 +274,7 @@ proctype server(byte k)
   byte i;
   do
   :: atomic { subscribes(k) -> up[k]?i, kind, tok, age; listens[i] = 2; i = 0; kind = 0; tok = 0; age = 0 }
-  :: atomic { each_line(has_room, &&) && (nempty(late[k]) || nempty(up[k]) && !subscribes(k)) ->
+  :: atomic { each_line(has_room, &&) && token < TOKENS && (nempty(late[k]) || nempty(up[k]) && !subscribes(k)) ->
       if
       :: nempty(up[k]) && !subscribes(k) -> up[k]?i, kind, tok, age; alive = 1
       :: nempty(late[k]) -> late[k]?i, kind, tok, age; alive = 0

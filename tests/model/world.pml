@@ -20,7 +20,7 @@
  *                             that nobody has confirmed
  *   BEAT, RESPONSE            a waiter sends as often; for so long a request is valid, and its answer is in time
  *   LEASE, SHORT, RENEWS      of each hold; of the last one of a client (0: the same); whether it is renewed
- *   TRIES, REENTRIES, CANCELS what programs do besides: try, hold twice, give up a wait
+ *   TRIES, REENTRIES, CANCELS  what programs do besides: try, hold twice, give up a wait
  *   BREAKS, LATE, OFFLINE     connections that break; whether what was under way may still arrive; whether it
  *                             may take any time to connect again
  *   CRASHES, FREEZES          of devices: for good; for any time
@@ -29,6 +29,9 @@
 #define NEVER 99 /* a time that does not come */
 #define NONE  98 /* no field, no note */
 #define TRIPS 5  /* requests of a connection that may be under way */
+#ifndef TOKENS
+#define TOKENS 50 /* a run ends here that grants without end */
+#endif
 
 /* What a request asks for: bits, as in lock/internal.h, because several may be in doubt. */
 #define ACQUIRE   1
