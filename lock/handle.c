@@ -581,9 +581,10 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   if (granted) {
     /*
      * the token is not new, which no correct server answers; or the answer is too late to be of use,
-     * as every answer is if the lease is shorter than the round trip
+     * as every answer is if the lease is shorter than the round trip. But the server has the hold
      */
     if (value <= last_token(handle) || reached(engine->now, safe_end(sent_at, handle->lease_ms))) {
+      handle->flags |= OWED;
       if (handle->phase == TRYING) leave(handle, FAIRLOCK_TIMEOUT);
       else handle->sends_at = engine->now + RETRY_MS;
       return;

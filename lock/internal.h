@@ -234,7 +234,7 @@ static inline bool came_late(const struct fairlock_engine *engine)
 
 static inline bool good_wait(uint32_t wait_ms)
 {
-  return wait_ms <= FAIRLOCK_DURATION_MAX_MS || wait_ms == FAIRLOCK_FOREVER;
+  return wait_ms + 1 <= FAIRLOCK_DURATION_MAX_MS + 1; /* FAIRLOCK_FOREVER + 1 is 0 */
 }
 
 static inline bool good_lease(uint32_t lease_ms)

@@ -42,7 +42,8 @@ void test_token_that_is_not_newer(void)
 
 /*
  * A lease that is shorter than the round trip: each grant comes too late. A wait goes on, but leaves
- * the lock to others in between. A try ends.
+ * the lock to others in between. A try ends, and so does a wait that is given up then: both give back
+ * what the server has granted.
  */
 void test_lease_shorter_than_the_round_trip(void)
 {
@@ -66,8 +67,20 @@ void test_lease_shorter_than_the_round_trip(void)
   request(&a, 0, 100);
   pass(150);
   answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0\r\n"));
+  answer(1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
   CHECK(sends_nothing());
+  begin();
+  request(&a, FAIRLOCK_FOREVER, 100);
+  push("subscribe", CHANNEL("1"), NULL);
+  pass(150);
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  CHECK(sends(" 0 0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
 }
 
 /* No server counts on from 2^53: the next token is the time, and has to be believed. */
