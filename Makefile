@@ -224,7 +224,7 @@ LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tes
 # `make test` shows in less than five minutes that this machine's build works. What only `make
 # test-all` runs: tests of tests, tools, pages and figures; those that wait for minutes; boards,
 # other compilers and other systems.
-TESTS_OF_TESTS := $(FOUND_TEST) tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
+TESTS_OF_TESTS := $(FOUND_TEST) $(MODEL_TESTS) tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
   tests/fuzz/names.sh $(PAGES_TEST) $(OPERATORS_TEST) \
   $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(SOAK_TEST) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
@@ -252,7 +252,7 @@ PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 $(call needs,test test-busy,$(filter-out $(NOT_FIRST),$(SUITES)) $(PARTED) $(COMPAT_TESTS))
 $(call needs,test-rest,$(ONLY_ALL) $(CHAOS))
 $(call needs,test-release,$(ONLY_RELEASE) $(BUILD)/redis-server)
-$(call needs,test-all packages,test test-rest mutants-changed test-release)
+$(call needs,test-all packages,test test-rest model mutants-changed test-release)
 
 .PHONY: test
 test: ## see that this machine's build works, in less than 5 minutes
@@ -261,8 +261,9 @@ test: ## see that this machine's build works, in less than 5 minutes
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED)
 
 .PHONY: test-all
-test-all: test ## all suites: `make test`, then boards, mutants, tests of tests, long waits, chaos
+test-all: test ## all suites: `make test`, then boards, the model, mutants, tests of tests, long waits, chaos
 	@$(MAKE) --no-print-directory test-rest
+	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory mutants-changed
 	@$(MAKE) --no-print-directory test-release
 
@@ -405,7 +406,7 @@ scripts: ## write lock/scripts.c and lock/scripts/hashes.h anew from lock/script
 TO_USE := demo demo-shared demo-failover board-demo board-demo-shared all install uninstall deb core firmware arduino uart-bridge loops test clean
 TO_CHANGE := check unit lint test-all fresh format size scripts sim packages help
 TO_RELEASE := release-check test-release test-busy abi bench-peers corpus demo-picture demo-picture-shared dist dist-check dist-tests \
-  failover-soak mutants mutants-found peers-page proof-faults proof-long servers size-table soak
+  failover-soak model-large mutants mutants-found peers-page proof-faults proof-long servers size-table soak
 TARGETS := sed -n 's/^\([a-z][a-z-]*\):.*\#\# /\1\t/p' $(MAKEFILE_LIST) | sort -u
 AS_LIST := while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
 

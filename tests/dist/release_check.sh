@@ -136,7 +136,7 @@ step_deb() {
 }
 
 step_suites() {
-  { CI=true bash .ci/run && CI=true make test-release; } >build/release-check.log 2>&1 </dev/null
+  { CI=true bash .ci/run && CI=true make test-release model-large; } >build/release-check.log 2>&1 </dev/null
   status=$?
   tail -n 40 build/release-check.log >"$folder/log"
   return $status
