@@ -40,7 +40,7 @@ inline leave() {
 inline lose() { set_phase(LOST); me.unconfirmed = 0; me.owed = 1; me.ends = NEVER; me.sends = NEVER }
 
 inline begin_hold() {
-  me.unconfirmed = (me.queued || me.owed || (me.in_doubt & ACQUIRE) -> 1 : 0); /* [confirms] */
+  me.unconfirmed = (me.queued || me.owed || (me.in_doubt & ACQUIRE) -> 1 : 0);
   me.sends = (me.unconfirmed -> 0 : (!RENEWS -> NEVER : (me.unanswered > 0 -> me.sends : (LEASE / 3 > age -> LEASE / 3 - age : 0))));
   set_phase(HELD); me.queued = 0; me.owed = 0; me.holds = 1;
   assert(ANY_ORDER || me.token > newest); /* PROMISE tokens: they rise from hold to hold */
@@ -90,7 +90,7 @@ inline reply_waiting() {
 inline reply_held() {
   if
   :: what == YES && value == me.token -> safe_part(lease(i));
-    if :: RENEWS && !me.unconfirmed && rest < me.ends :: else -> me.ends = rest fi; /* [renewal-shortens-nothing] */
+    if :: RENEWS && !me.unconfirmed && rest < me.ends :: else -> me.ends = rest fi;
     if
     :: RENEWS && me.unanswered == 0 -> me.sends = (LEASE / 3 > age -> LEASE / 3 - age : 0)
     :: RENEWS && me.unanswered > 0
@@ -118,7 +118,7 @@ inline reply_ending() {
   :: what == NO && me.phase == RELEASING -> leaves_again() /* a heartbeat may have begun another hold [gone-leaves] */
   :: else ->
     if
-    :: !(me.in_doubt & ACQUIRE) || me.settles && !(me.phase == RELEASING && (me.in_doubt & RELEASE)) -> become_free()
+    :: !(me.in_doubt & ACQUIRE) || me.settles && !(me.phase == RELEASING && (me.in_doubt & RELEASE)) -> become_free() /* [repeated-release] */
     :: else -> leaves_again() /* a late acquire may still begin one [late-acquire-undone] */
     fi
   fi
@@ -230,7 +230,7 @@ proctype client(byte i)
       me.sends = 0 }
   :: atomic { me.phase == LOST && !frozen[i] -> leave() }
   :: atomic { wants(i) && our.up && may_send(i) -> send() }
-  :: atomic { holding(i) && me.ends == 0 && !frozen[i] -> lose() } /* [belief-ends] */
+  :: atomic { holding(i) && me.ends == 0 && !frozen[i] -> lose() }
   :: atomic { ending(i) && me.ends == 0 && !frozen[i] -> become_free() }
 
   :: atomic { me.phase != CRASHED && me.phase != FREE && crashes > 0 -> crashes--; crash() }

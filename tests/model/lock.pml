@@ -58,7 +58,7 @@ inline look(caller) {
       assert(note[w] != NONE); /* PROMISE order: no place is without a note */
       if
       :: note[w] == 0 -> note[w] = NONE                           /* dead: removed [dead-skipped] */
-      :: note[w] > 0 && listens[w] -> heir = w; found = 1; queue!w /* [listens-at-server] */
+      :: note[w] > 0 && listens[w] -> heir = w; found = 1; queue!w
       :: else -> queue!w                                          /* passed over, keeps its place [deaf-passed] */
       fi
     fi
@@ -66,25 +66,27 @@ inline look(caller) {
   found = 0; w = 0
 }
 
-/* Hands the free lock to the heir. What `former` had in the hash (N: nothing) goes when the heir is in it. [heir-in-first] */
+/* Hands the free lock to the heir. It owns the lock before it leaves the queue. [owns-before-leaving]
+ * What `former` had in the hash (N: nothing) goes then, too. */
 inline hand_over(caller) {
   look(caller);
   if
   :: heir < N ->
-    grant(heir, CLAIM, 0); /* [claim] */
+    assert(note[heir] > 0 && listens[heir]); /* PROMISE dead: nobody who is dead or deaf is handed the lock */
+    grant(heir, CLAIM, 0);
     COMMAND if :: former < N && former != heir -> count[former] = NONE :: else fi;
     forget(heir);
-    COMMAND if :: listens[heir] == 2 -> down[LINE(heir)]!heir, GRANT, token, 0 :: else fi /* [one-trip] */
+    COMMAND if :: listens[heir] == 2 -> down[LINE(heir)]!heir, GRANT, token, 0 :: else fi
   :: else
   fi
 }
 
-/* An acquire, or a waiter's heartbeat. It names the token of the last hold that its handle has had. */
+/* An acquire, or a waiter's heartbeat. It names the token of the last hold that its handle has had. [token-named] */
 inline acquire() {
-  base = (tok > token -> tok : token); /* this server may have become the master without the newest [token-named] */
+  base = (tok > token -> tok : token); /* this server may have become the master without the newest */
   if
   :: held(i) && is_new(token) -> /* this request has come before, or there is a claim: it is the caller's */
-    COMMAND if :: ttl < lease(i) -> ttl = lease(i) :: else fi; /* [late-shortens-nothing] */
+    COMMAND if :: ttl < lease(i) -> ttl = lease(i) :: else fi;
     what = YES; value = token
   :: else ->
     what = NO; value = NEVER;
@@ -102,7 +104,7 @@ inline acquire() {
     :: what == NO && kind == ACQUIRE ->
       if :: !queue??[eval(i)] -> COMMAND note[i] = 0; COMMAND queue!i :: else fi; /* [note-before-place] */
       COMMAND note[i] = WAITER;
-      if :: queue?[eval(i)] -> value = ttl :: else fi; /* the first in line asks again when that has passed [head-asks] */
+      if :: queue?[eval(i)] -> value = ttl :: else fi; /* the first in line asks again when that has passed */
       has_place()
     :: else
     fi
@@ -112,7 +114,7 @@ inline acquire() {
 /* Confirms, renews, changes the hold count. */
 inline if_held() {
   if
-  :: held(i) && tok == token -> /* [only-its-token] */
+  :: held(i) && tok == token ->
     if :: count[i] == 0 || ttl < lease(i) -> COMMAND ttl = lease(i) :: else fi; /* a claim may be longer than the lease */
     COMMAND count[i] = (kind & TWICE -> 2 : 1); /* never an increment: it may come twice [count-not-increment] */
     what = YES; value = token
@@ -124,13 +126,13 @@ inline if_held() {
 inline end_hold() {
   rest = (held(i) && (kind == LEAVE || tok == token) -> 1 : 0); /* [release-names-token] */
   if
-  :: rest -> ended = token; COMMAND drop_lock() /* by a TTL of 1 ms: should the script stop now, nobody holds [free-if-stopped] */
+  :: rest -> ended = token; COMMAND drop_lock() /* by a TTL of 1 ms: should the script stop now, nobody holds */
   :: !rest && kind == LEAVE -> forget(i)
   :: else
   fi;
-  if :: ttl == 0 -> hand_over(N) :: else fi; /* a free lock is handed over by any of them [handed-over] */
+  if :: ttl == 0 -> hand_over(N) :: else fi; /* a free lock is handed over by any of them */
   if :: rest && heir == N -> COMMAND released = ended :: else fi;
-  what = (rest || kind == RELEASE && ended == tok -> YES : NO); /* done before: the same answer [release-repeats] */
+  what = (rest || kind == RELEASE && ended == tok -> YES : NO); /* done before: the same answer */
   rest = 0
 }
 

@@ -58,7 +58,7 @@ class Run:
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if check and done.returncode != 0:
             raise RuntimeError(f"{command[0]}: {(done.stderr or done.stdout).strip()[:300]}")
-        return done.stdout
+        return done.stdout + done.stderr
 
     def prepare(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -125,12 +125,11 @@ class Run:
             return "live"
         if names:
             return names[-1]
-        at = re.findall(r"text of failed assertion: assert\((.*)\)", out)
-        for name in [name for name in os.listdir(self.folder) if name.endswith(".pml")]:
-            for line in open(os.path.join(self.folder, name), encoding="utf-8"):
-                promise = re.search(r"PROMISE (\w+)", line)
-                if at and promise and re.sub(r"\W", "", at[-1])[:12] in re.sub(r"\W", "", line):
-                    return promise[1]
+        at = re.findall(r"spin: (?:\S*/)?([\w.]+):(\d+), Error: assertion violated", out)
+        if at:
+            line = open(os.path.join(self.folder, at[-1][0]), encoding="utf-8").read().split("\n")[int(at[-1][1]) - 1]
+            promise = re.search(r"PROMISE (\w+)", line)
+            return promise[1] if promise else "?"
         return "?"
 
     def row(self):
