@@ -55,7 +55,7 @@ static bool has_begun(const struct party *party)
   if (now->is && party->held_before.is && now->token == party->held_before.token) return false;
   if (lives_again(party)) return false;
   /* the note was evicted */
-  return now->is && (now->token != 0 || !(party->world->profile.faults & FAULT_EVICT));
+  return now->is && (now->token != 0 || !(party->world->struck & FAULT_EVICT));
 }
 
 /* The lock as it stands after a script. from: the holder whose hold by inherits; NULL: nobody. */
@@ -284,8 +284,9 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
   world->counters.strays++;
   if (done && asked->releases && by != NULL) release_elsewhere(by, asked->token, redis);
   if (done && asked->from != NULL) release_elsewhere(asked->from, asked->token, redis);
-  if (asked->releases && by != NULL && values[0].kind != VALUE_ERROR && by->place.queued)
-    by->place.astray = true;
+  bool leaves = asked->releases && by != NULL && values[0].kind != VALUE_ERROR;
+  if (leaves) left_astray(by, execution->client->owner);
+  if (leaves && by->place.queued) by->place.astray = true;
   if (!execution->wrote) return; /* a replica never does */
   if (asked->forces) follow_break(lock, asked);
   if (world_strict(world)) return;
@@ -404,8 +405,9 @@ void check_execution(struct world *world, const struct execution *execution)
     follow_stray(world, lock, execution, &asked);
     return;
   }
+  if (party != NULL) left_heard(party, execution->client->owner);
   bool refused = execution->reply->values[0].kind == VALUE_ERROR;
-  bool lacks = (world->profile.faults & (FAULT_EVICT | FAULT_DENY)) != 0;
+  bool lacks = (world->struck & (FAULT_EVICT | FAULT_DENY)) != 0;
   if (refused && (asked.releases || asked.forces) && !lacks)
     check_whole(world, execution->reply->values[0].text);
   if (script == ASKS_ACQUIRE && party != NULL && execution->client->owner != NULL)
@@ -433,6 +435,7 @@ void check_execution(struct world *world, const struct execution *execution)
     order_heard(party, execution->client->owner);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT)
     order_leave(party); /* Redisson's, and it gave up */
+  if (party != NULL) check_free(party);
   peers_note(world, lock);
   check_queue(world, lock);
   if (refused && script >= 0) check_dropped(world, lock);

@@ -215,6 +215,7 @@ static void look_at(struct party *party)
   check_belief(party, held > 0, until, party->handle.token);
   program_look(party);
   check_kept(party);
+  check_free(party);
 }
 
 /* A device that wants attention again and again while no time passes would drain its battery. */

@@ -179,7 +179,6 @@ static void cause(struct world *world, unsigned kind)
     break;
   case FAULT_SCRIPTS:
     redis_forget_scripts(world->redis);
-    world->forgot_at = world->now;
     break;
   case FAULT_FULL:
     world->refused_at = INT64_MAX;
@@ -222,6 +221,7 @@ static void on_fault(void *object, uint32_t stamp)
   if (world->profile.faults & kind && (!is_general(kind) || random_chance(&world->random, 150))) {
     TRACE(world, "fault %u", kind);
     world->counters.faults++;
+    world->struck |= kind;
     cause(world, kind);
   }
   world_later(world, random_around(&world->random, world->profile.fault_every / 4), on_fault, world,

@@ -43,12 +43,6 @@ static bool told(const struct party *party)
   return link != NULL;
 }
 
-/* A dead connection of its own may still listen; it does not. */
-static bool has_left(const struct party *party)
-{
-  return party->gone || party->job >= JOB_REMOVE;
-}
-
 /* A party that is handed the lock by another party's script is told at once. */
 void check_told(struct party *party, const struct party *by)
 {
@@ -57,7 +51,7 @@ void check_told(struct party *party, const struct party *by)
   if (party->device == NULL || party == by || link == NULL || link->server == NULL ||
       !world_ordered(world))
     return;
-  if (!has_left(party) && !told(party))
+  if (!told(party))
     world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
 }
 
@@ -68,7 +62,7 @@ void check_claim(struct party *party)
   int64_t timeout = party->place.timeout_ms;
   party->handover.claims = party->held.count == 0;
   party->handover.by_claim = party->handover.claims;
-  party->handover.at = world->now;
+  party->handover.revived = party->place.revived || party->place.astray;
   if (!party->handover.claims || !world_ordered(world)) return;
   int64_t now = world_server_ms(world);
   int64_t claim = party->held.expires - now;
@@ -77,16 +71,9 @@ void check_claim(struct party *party)
              party->lock->text[0], (long long)claim, (long long)timeout);
 }
 
-/* It was handed over to a place in the queue whose end a fail-over has lost. */
-static bool place_lost(const struct party *party)
-{
-  const struct world *world = party->world;
-  return world->moved_at >= 0 && world->moved_at > party->lease.from - 5 * MINUTE;
-}
-
 /*
- * A handover that the holder has learned of is confirmed by its next request: at once, or when the
- * lease is renewed.
+ * A handover that the holder has learned of is confirmed by its next request. A fail-over may bring back a
+ * place that was left: a try that finds what that was handed takes it for a hold of its own.
  */
 void check_confirmed(void *object, uint32_t stamp)
 {
@@ -95,10 +82,7 @@ void check_confirmed(void *object, uint32_t stamp)
   const struct lock *lock = party->lock;
   bool held = party_holds(party, stamp) && party->belief.holds;
   if (party->gone || !held || !party->handover.claims || party->job != JOB_HOLD) return;
-  if (party->handle.flags & RENEWS) return;
   if (!world_ordered(world) || !progress_goes_through(party, party->lease.from)) return;
-  if (place_lost(party)) return;
-  /* its leave may have been refused for good, and a later acquire has found what it was handed */
-  if (world->barred_at >= party->handover.at) return;
+  if (party->handover.revived) return;
   world_fail(world, "%s holds %s, and has not confirmed it", party->id, lock->text[0]);
 }

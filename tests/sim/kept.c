@@ -83,13 +83,6 @@ void check_taken_back(const struct party *party)
              waiter->id);
 }
 
-/* What the device sends may take longer. */
-static bool sends_slowly(const struct party *party)
-{
-  const struct world *world = party->world;
-  return world->profile.synced || world->profile.split > 0 || party->device->blocked > 0;
-}
-
 /*
  * To a server that was no master any more, where it may have held again since: the master does not
  * know, and waits for the lease.
@@ -109,11 +102,12 @@ static void check_given_back(void *object, uint32_t stamp)
   bool holds = party_holds(party, stamp);
   if (party->gone || !holds || !kept_hold(party, party->held.token) || party->belief.holds) return;
   if (gave_back_elsewhere(party) || hold_revived(party, party->held.token)) return;
-  if (sends_slowly(party) || told_of(party) == NULL || party->job != JOB_IDLE) return;
+  /* what is behind a WAIT is sent later */
+  if (party->world->profile.synced || told_of(party) == NULL || party->job != JOB_IDLE) return;
   int64_t since = party->world->now - SECOND - 3 * device_round_trip(party->device);
   if (party->kept.ended > since || party->progress.started > since) return;
   if (!progress_goes_through(party, since)) return;
-  if (party->world->barred_at >= party->lease.from) return; /* its release may have been refused */
+  if (party->world->barred_at >= party->left.asked) return; /* its release may have been refused */
   world_fail(party->world, "%s has not given back %s, which was recalled", party->id,
              lock->text[0]);
 }

@@ -36,13 +36,12 @@ static int64_t lease_slack(const struct party *party)
 }
 
 /*
- * The lease is set anew where nobody asked for that: a fail-over has brought the hold back, or a
- * request that too few replicas have acknowledged is sent again, and sets it each time.
+ * The lease is set anew where nobody asked for that: a request that too few replicas have acknowledged is
+ * sent again, and sets it each time.
  */
 static bool lease_excused(const struct party *party)
 {
-  const struct world *world = party->world;
-  return !world_ordered(world) || world->profile.synced || hold_revived(party, party->held.token);
+  return !world_ordered(party->world) || party->world->profile.synced;
 }
 
 static void check_lease_over(void *object, uint32_t stamp)
@@ -86,6 +85,10 @@ static bool is_late_acquire(const struct party *party, const struct link *link, 
 void lease_extended(struct party *party, const struct link *link, int64_t mode, uint64_t lease_ms)
 {
   if (!is_late_acquire(party, link, mode)) return;
+  if (party->job == JOB_ACQUIRE) { /* nor of the hold: that has the lease of the late one */
+    party->lease.held_step = link->sent_step;
+    return;
+  }
   TRACE(party->world, "%s has %s for longer by a late acquire", party->id, party->lock->text[0]);
   lease_may_last(party, party->held.token, (int64_t)lease_ms * MS);
 }

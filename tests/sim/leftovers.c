@@ -1,6 +1,7 @@
 /*
- * Nothing is left behind: a handle that is taken out has no place and gets no hold, a hold that
- * nobody wants is given back, and in the end no lock, no waiter and no subscription is left.
+ * Nothing is left behind: by a handle that is FREE there is neither a hold nor a place, one that is taken
+ * out gets none, a hold that nobody wants is given back, and in the end no lock, no waiter and no
+ * subscription is left.
  */
 #include "world.h"
 
@@ -9,19 +10,53 @@
 #define DAY_MS       ((int64_t)86400000)
 #define FORTNIGHT_MS (14 * DAY_MS)
 
-/* A handle that was taken out */
+/* By a handle that is FREE */
+
+/* A fail-over may bring a place in the queue back, until its timeout, or its leave has missed the master. */
+static bool place_brought_back(const struct party *party)
+{
+  return (party->place.revived || party->place.astray) && party_alive(party);
+}
+
+/* The same of a hold, until its lease ends. */
+static bool hold_brought_back(const struct party *party)
+{
+  return party->left.astray != 0 || hold_revived(party, party->held.token);
+}
+
+/* A handle that is taken out does not repeat a leave that the server refuses for good: time ends what is left. */
+static bool may_stay(const struct party *party)
+{
+  return party->job >= JOB_REMOVE && party->world->barred_at >= party->progress.started;
+}
+
+/*
+ * The engine says that nothing of the handle is left, and no request of it that could begin anything: so
+ * the server has neither a hold of it nor a place, not for a millisecond.
+ */
+void check_nothing_of(const struct party *party)
+{
+  struct world *world = party->world;
+  const struct lock *lock = party->lock;
+  if (party->gone || !world_ordered(world) || may_stay(party)) return;
+  if (party->place.queued && party_alive(party) && !place_brought_back(party))
+    world_fail(world, "%s is free, and waits for %s", party->id, lock->text[0]);
+  if (!party->held.is || hold_brought_back(party)) return;
+  const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
+  if (hold_end(hash, party, world->jump) <= world->now) return;
+  world_fail(world, "%s is free, and holds %s", party->id, lock->text[0]);
+}
+
+void check_free(const struct party *party)
+{
+  if (party->device != NULL && party->handle.phase == FREE) check_nothing_of(party);
+}
 
 void check_gone_waits(const struct party *party)
 {
   if (!party->left.taken_out || party->left.barred || !world_ordered(party->world)) return;
   world_fail(party->world, "%s waits for %s after it was taken out", party->id,
              party->lock->text[0]);
-}
-
-/* A fail-over may bring a place in the queue back, until its timeout. */
-static bool place_brought_back(const struct party *party)
-{
-  return (party->place.revived || party->place.astray) && party_alive(party);
 }
 
 void check_gone_holds(const struct party *party)
@@ -31,29 +66,27 @@ void check_gone_holds(const struct party *party)
   world_fail(party->world, "%s gets %s after it was taken out", party->id, party->lock->text[0]);
 }
 
-/*
- * By how much the waiter timeout may have become shorter since the place was heard: the engine follows
- * the round trips that it measures, and waited for the timeout of its last leave.
- */
-static int64_t waits_less(const struct party *party)
+void left_taken_out(struct party *party)
 {
-  uint32_t shortest = party->device->config.waiter_ms;
-  int64_t less = party->place.timeout_ms - (shortest != 0 ? shortest : WAITER_MS);
-  return less > 0 ? less : 0;
+  party->left.taken_out = true;
+  party->left.unheard = party->world->refused_at >= party->progress.started;
+  party->left.barred = may_stay(party);
 }
 
-/*
- * A handle may be taken out when it has no place in the queue: the server has said so, or the place
- * has expired.
- */
-void check_taken_out(const struct party *party)
+void left_astray(struct party *party, const struct link *link)
 {
-  struct world *world = party->world;
-  const struct lock *lock = party->lock;
-  if (!world_ordered(world) || world->refused_at >= party->progress.started) return;
-  if (party->place.revived || party->place.astray) return;
-  if (party->place.queued && party->place.alive_until - waits_less(party) > world_server_ms(world))
-    world_fail(world, "%s is taken out, and waits for %s", party->id, lock->text[0]);
+  if (link != NULL) party->left.astray = link->sent_step;
+}
+
+void left_heard(struct party *party, const struct link *link)
+{
+  if (link != NULL && link->sent_step > party->left.astray) party->left.astray = 0;
+}
+
+void left_done(struct party *party)
+{
+  party->left.at = party->world->now;
+  party->left.asked = party->progress.started;
 }
 
 /* A hold that nobody wants */
@@ -76,17 +109,6 @@ static bool could_not_give_back(const struct party *party, int64_t since)
   return world->profile.synced && party->progress.asked_at > since; /* given up only now */
 }
 
-/*
- * The engine has said that nothing of the handle is left, so it will never give the hold back. What is
- * left of the lease is more than by what the clocks may differ.
- */
-static bool forgotten(const struct party *party, int64_t end)
-{
-  const struct world *world = party->world;
-  if (party->handle.phase != FREE || !world_safe(world) || world->set_back) return false;
-  return end - world->now > party->handle.lease_ms * MS / 32 + SECOND;
-}
-
 /* It believes in the hold, or has something else to do with it, or cannot give it back. */
 static bool not_now(const struct party *party)
 {
@@ -94,7 +116,7 @@ static bool not_now(const struct party *party)
   const struct device *device = party->device;
   if (party->belief.holds || (party->job != JOB_IDLE && party->job != JOB_ASK)) return true;
   int64_t since = world->now - time_to_give_back(device);
-  if (party->kept.is || party->kept.ended > since) return true;
+  if (party->kept.is || party->kept.ended > since || party->left.at > since) return true;
   /* what is in doubt lives for longer when the engine has not heard the server's time for hours */
   return could_not_give_back(party, since - device->engine.in_doubt_ms * MS);
 }
@@ -108,20 +130,19 @@ static void check_orphan(void *object, uint32_t stamp)
   struct party *party = object;
   struct world *world = party->world;
   const struct lock *lock = party->lock;
-  if (party->gone || !party_holds(party, stamp) || hold_revived(party, party->held.token)) return;
-  if (world->barred_at >= party->lease.from)
-    return; /* a release that was refused is not repeated */
+  if (party->gone || !party_holds(party, stamp) || hold_brought_back(party)) return;
+  if (!world_safe(world)) return;
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
-  int64_t end = hold_end(hash, party, world->jump);
-  if (end <= world->now) return;
-  if (forgotten(party, end) || !not_now(party))
+  if (hold_end(hash, party, world->jump) <= world->now) return;
+  /* a release that was refused for good is not repeated */
+  bool refused = world->barred_at >= party->left.asked;
+  if (!refused && world_ordered(world) && !not_now(party))
     world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
   else world_later(world, time_to_give_back(party->device), check_orphan, party, stamp);
 }
 
 void check_wanted(struct party *party, uint64_t token)
 {
-  if (!world_ordered(party->world)) return;
   world_later(party->world, time_to_give_back(party->device) + 2 * SECOND, check_orphan, party,
               (uint32_t)token);
 }
@@ -151,7 +172,9 @@ void check_nothing_left(struct world *world, bool swept)
     struct lock *lock = &world->locks[i];
     if (store_find(store, lock->keys[0]) != NULL)
       world_fail(world, "%s is left behind", lock->text[0]);
-    for (int j = 1; swept && world_ordered(world) && j < 3; j++) {
+    /* a score may stay behind when ZREM was denied, and nobody looks for it */
+    bool whole = world_safe(world) && !(world->struck & FAULT_DENY);
+    for (int j = 1; swept && whole && j < 3; j++) {
       if (store_find(store, lock->keys[j]) != NULL)
         world_fail(world, "%s is left behind", lock->text[j]);
     }
@@ -160,7 +183,7 @@ void check_nothing_left(struct world *world, bool swept)
     int64_t behind = world->set_back ? HOUR / MS : 0;
     bool ends = ours->expires <= store->now + FORTNIGHT_MS + 2 * DAY_MS + behind;
     /* PEXPIRE was denied: the first grant in the next 1000 s makes up for it */
-    bool denied = !swept && world->profile.faults & FAULT_DENY && ours->expires == STORE_NEVER;
+    bool denied = !swept && world->struck & FAULT_DENY && ours->expires == STORE_NEVER;
     if (!ends && !denied) world_fail(world, "%s has no end", lock->text[3]);
     /* a later release has one field more, and so have those who share */
     bool shared = world->profile.sharing > 0;

@@ -13,13 +13,13 @@ void loss_end_hold(struct party *party)
   party->loss.at = device_clock(party->device);
 }
 
-/* Who tells it may know no better, or the server's clock and data are not what they were. */
+/* Who tells it may know no better, or the server's clock is not what it was. */
 static bool loss_excused(const struct party *party)
 {
   const struct world *world = party->world;
   const struct link *link = party->device->link;
   if (link != NULL && link->node != world->master) return true;
-  return !world_safe(world) || party->belief.epoch != world->epoch;
+  return !world_safe(world);
 }
 
 void check_lost(struct party *party)

@@ -10,12 +10,18 @@
 
 bool world_safe(const struct world *world)
 {
-  return !(world->profile.faults & UNSAFE) && !world->set_back;
+  return !(world->struck & UNSAFE) && !world->set_back;
+}
+
+/* What a script that was stopped half-way has left ends with the next one, or with a lease. */
+bool world_stopped(const struct world *world, unsigned faults)
+{
+  return world->struck & faults && world->refused_at >= world->now - MINUTE - world->longest;
 }
 
 bool world_ordered(const struct world *world)
 {
-  return world_safe(world) && !(world->profile.faults & FAULT_DENY);
+  return world_safe(world) && !world_stopped(world, FAULT_DENY);
 }
 
 bool world_strict(const struct world *world)

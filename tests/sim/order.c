@@ -14,7 +14,6 @@ void order_leave(struct party *party)
   struct lock *lock = party->lock;
   if (!party->place.queued) return;
   party->place.queued = false;
-  party->place.astray = false;
   if (party->place.before != NULL) party->place.before->place.after = party->place.after;
   else lock->queue.first = party->place.after;
   if (party->place.after != NULL) party->place.after->place.before = party->place.before;
@@ -75,6 +74,12 @@ void order_take_place(struct party *party, struct text note)
 
 /* Holds begin in turn */
 
+/* A script that was stopped half-way may have left a waiter in line of whom nobody was told. */
+static bool any_order(const struct world *world)
+{
+  return !world_safe(world) || world->struck & FAULT_DENY;
+}
+
 /* It still listens, or would but for the server; or else its SUBSCRIBE may have been refused. */
 static bool subscribed(const struct party *party)
 {
@@ -111,7 +116,7 @@ static bool was_away(const struct party *party)
 void check_order(struct party *party)
 {
   struct world *world = party->world;
-  if (!world_ordered(world) || !party->place.queued) return;
+  if (any_order(world) || !party->place.queued) return;
   for (struct party *other = party->lock->queue.first;
        other != NULL && other->place.latest < party->place.earliest; other = other->place.after) {
     if (other == party || !kept_rules(other) || (party->device == NULL && was_away(other)))
@@ -126,7 +131,7 @@ void check_order(struct party *party)
 void check_barging(struct party *party)
 {
   struct world *world = party->world;
-  if (!world_ordered(world) || party->place.queued) return;
+  if (any_order(world) || party->place.queued) return;
   for (struct party *other = party->lock->queue.first; other != NULL; other = other->place.after) {
     if (other == party || !kept_rules(other)) continue;
     world_fail(world, "%s gets %s without waiting, before %s", party->id, party->lock->text[0],
@@ -155,16 +160,23 @@ static bool has_subscribed(const struct party *party)
          place->heard_step >= party->progress.start_step && party->world->refused_at < before;
 }
 
+/* Nothing is sent behind a WAIT, and each other handle of the device may need one. */
+static bool waits_for_others(const struct device *device)
+{
+  int handles = 0;
+  for (int i = 0; i < HANDLES; i++)
+    handles += device->parties[i] != NULL;
+  return device->world->profile.synced && handles > 1;
+}
+
 /* The device slept, something delayed what it sends, or the server was another or refused it. */
 static bool delayed(const struct party *party, const struct link *link)
 {
   const struct world *world = party->world;
   int64_t heard = party->place.heard;
-  if (heard < world->moved_at || heard < party->progress.started) return true;
-  /* nothing is sent behind a WAIT, and each handle of the device may need one */
-  if (world->profile.synced) return true;
+  if (heard < world->moved_at || waits_for_others(party->device)) return true;
   if (party->device->woke >= heard || link->up_held >= heard) return true;
-  return world->refused_at >= heard || world->forgot_at >= heard;
+  return world->refused_at >= heard;
 }
 
 /*
@@ -176,7 +188,7 @@ void check_heartbeat(const struct party *party, const struct link *link)
   struct world *world = party->world;
   const struct device *device = party->device;
   bool same = party->place.link == link && device->link == link;
-  if (!world_ordered(world) || !same || device->blocked > 0) return;
+  if (!world_ordered(world) || !same) return;
   if (has_subscribed(party) && !party_listens(party) && !sent_unaware(link))
     world_fail(world, "%s waits for %s and does not listen", party->id, party->lock->text[0]);
   if (party_alive(party) || delayed(party, link)) return;

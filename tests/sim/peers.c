@@ -24,9 +24,9 @@ void check_first(struct world *world, struct lock *lock)
   const struct key *hash = store_find(store, lock->keys[0]);
   const struct key *queue = store_find(store, lock->keys[1]);
   const struct key *scores = store_find(store, lock->keys[2]);
-  if (!world_ordered(world) || world->profile.faults & FAULT_FULL || hash == NULL ||
-      queue == NULL || scores == NULL)
-    return;
+  /* without memory for the score, the lease goes on all the same */
+  if (!world_ordered(world) || world_stopped(world, FAULT_FULL)) return;
+  if (hash == NULL || queue == NULL || scores == NULL) return;
   const struct item *item = list_at(&queue->list, 0);
   const struct entry *score = dict_find(&scores->dict, (struct text){item->data, item->size});
   if (score == NULL || score->score >= (double)(hash->expires + CHAIN)) return;

@@ -22,6 +22,7 @@ static void next_step(struct party *party, enum job job, int64_t delay)
 static void rest(struct party *party)
 {
   struct world *world = party->world;
+  if (party->job != JOB_IDLE && party->job != JOB_ASK) left_done(party);
   next_step(party, JOB_IDLE,
             world->ending ? 0 : random_around(&world->random, world->profile.think));
 }
@@ -237,10 +238,7 @@ static void released(struct party *party, int result)
 {
   struct world *world = party->world;
   TRACE(world, "%s: release came to %s", party->id, fairlock_status_name(result));
-  if (result == FAIRLOCK_UNKNOWN) {
-    world->counters.unknowns++;
-    party->left.unknown = true;
-  }
+  if (result == FAIRLOCK_UNKNOWN) world->counters.unknowns++;
   if (!party->last) {
     next_step(party, JOB_HOLD, hold_time(world));
     return;
@@ -299,10 +297,8 @@ static void take_out(struct party *party)
   } else if (status == FAIRLOCK_IN_PROGRESS) {
     next_step(party, JOB_REMOVED, SECOND);
   } else if (status == FAIRLOCK_OK) {
-    if (!party->left.unknown) check_taken_out(party);
-    party->left.taken_out = !party->left.unknown;
-    party->left.unheard = world->refused_at >= party->progress.started;
-    party->left.barred = world->barred_at >= party->progress.started;
+    check_nothing_of(party);
+    left_taken_out(party);
     party->job = JOB_GONE;
     party->gone = true;
     for (int i = 0; i < HANDLES; i++) {

@@ -27,14 +27,6 @@ bool progress_goes_through(const struct party *party, int64_t since)
 
 /* Operations */
 
-/* Each connection that breaks leaves new doubt, which has to end first. */
-static bool leaves_in_doubt(const struct party *party)
-{
-  const struct link *link = party->device->link;
-  return party->job == JOB_REMOVE &&
-         (link == NULL || link->opened == 0 || link->opened > party->progress.due);
-}
-
 static void watch(void *object, uint32_t stamp)
 {
   struct party *party = object;
@@ -52,11 +44,6 @@ static void watch(void *object, uint32_t stamp)
   int64_t longest = progress->due + device_patience(party->device);
   if (longest > world->now) { /* round trips have become longer */
     world_later(world, longest - world->now, watch, party, stamp);
-    return;
-  }
-  if (leaves_in_doubt(party)) {
-    progress->due = world->now;
-    world_later(world, SECOND, watch, party, stamp);
     return;
   }
   world_fail(world, "%s has no result (job %d)", party->id, (int)party->job);
@@ -83,18 +70,15 @@ void progress_started(struct party *party, uint32_t bound_ms)
  */
 void check_given_up(struct party *party, int result)
 {
-  const struct world *world = party->world;
   const struct link *link = party->device->link;
   if (result != FAIRLOCK_UNREACHABLE || !party->progress.endless || link == NULL ||
       link != party->progress.began_on)
     return;
-  /* it had given up before the answer came: its leave took a round trip since */
-  if (party->place.heard > world->now - 2 * device_round_trip(party->device)) return;
   if (party->place.heard < party->progress.started ||
       party->granted > (uint64_t)(EPOCH + party->progress.started))
     return;
   bool stands = link->server != NULL && !link->lost_up && !link->lost_down;
-  if (stands && !(world->profile.faults & (FAULT_STALL | FAULT_REFUSE | FAULT_FULL)))
+  if (stands)
     world_fail(party->world, "%s gives up as unreachable, on a connection that stands", party->id);
 }
 
@@ -163,7 +147,7 @@ static bool ours_waits(const struct lock *lock)
 /* Redisson's scripts fail at an entry whose score was evicted, and no script of ours comes. */
 static bool jammed(const struct world *world, const struct lock *lock)
 {
-  return world->profile.faults & FAULT_EVICT && !ours_waits(lock);
+  return world->struck & FAULT_EVICT && !ours_waits(lock);
 }
 
 /*

@@ -44,9 +44,14 @@ struct device;
 
 /* observe.c */
 
-/* No excuse for all promises but those on tokens, losses, results and progress. */
+/*
+ * No excuse for all promises but those on tokens, losses, results and progress: the server's clock has
+ * not jumped or fallen behind, and no key was evicted so far.
+ */
 bool world_safe(const struct world *world);
-/* The same, and no script is stopped half-way: then any order is allowed. */
+/* One of these faults has stopped a script half-way, and lately. */
+bool world_stopped(const struct world *world, unsigned faults);
+/* Safe, and no script was denied a command lately. */
 bool world_ordered(const struct world *world);
 /* With two servers: a fail-over may lose nothing that anybody believes in. */
 bool world_strict(const struct world *world);
@@ -224,7 +229,7 @@ void check_heartbeat(const struct party *party, const struct link *link);
 struct handover {
   bool claims;   /* it was handed the lock, and has not confirmed it */
   bool by_claim; /* its last hold began so */
-  int64_t at;    /* when it was handed the lock last */
+  bool revived;  /* to a place that a fail-over has brought back */
 };
 
 void check_told(struct party *party, const struct party *by);
@@ -331,15 +336,22 @@ void check_asking(struct world *world);
 
 /* leftovers.c */
 
-/* Of a handle that was taken out. */
 struct left {
-  bool taken_out; /* and the engine has said that nothing is left of it */
-  bool unknown;   /* a release of it came to UNKNOWN: an acquire in doubt may be left behind */
+  /* when its program was last done with the lock, and when it had asked for that */
+  int64_t at, asked;
+  uint64_t
+      astray; /* the step in which it sent its last leave, to a server that was no master; 0: it did not */
+  bool taken_out; /* it was, as the engine has said that nothing is left of it */
   bool unheard;   /* and the server refused meanwhile to end its subscription */
   bool barred;    /* and refused meanwhile, for good, to end its place */
 };
 
-void check_taken_out(const struct party *party);
+void left_done(struct party *party);      /* its program is */
+void left_taken_out(struct party *party); /* it is */
+void left_astray(struct party *party, const struct link *link);
+void left_heard(struct party *party, const struct link *link); /* by the master */
+void check_free(const struct party *party);
+void check_nothing_of(const struct party *party); /* the handle is FREE, or it is being taken out */
 void check_gone_waits(const struct party *party);
 void check_gone_holds(const struct party *party);
 void check_wanted(struct party *party, uint64_t token); /* or given back in time */

@@ -22,8 +22,8 @@ void check_queue(struct world *world, struct lock *lock)
   const struct key *ours = store_find(store, lock->keys[3]);
   uint32_t waiting = queue != NULL ? queue->list.used : 0;
   uint32_t scored = scores != NULL ? scores->dict.used : 0;
-  if (world->profile.faults & FAULT_EVICT) return;    /* any of the keys may have gone alone */
-  bool exact = !(world->profile.faults & FAULT_DENY); /* else a score may stay behind */
+  if (world->struck & FAULT_EVICT) return;    /* any of the keys may have gone alone */
+  bool exact = !(world->struck & FAULT_DENY); /* else a score may stay behind */
   if (exact ? waiting != scored : waiting > scored)
     world_fail(world, "%s: %u in the queue, %u with a score", lock->text[0], waiting, scored);
   if (waiting > 64 && !random_chance(&world->random, 20)) return;

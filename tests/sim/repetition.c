@@ -36,23 +36,25 @@ void check_release(struct party *party, int result)
 {
   struct world *world = party->world;
   bool by_us = party->repetition.released == party->repetition.releasing;
-  if (world->profile.faults & UNSAFE) return;
+  if (world->struck & UNSAFE) return;
   if (result == FAIRLOCK_OK && !by_us)
     world_fail(world, "%s: release gives OK, but the hold had ended", party->id);
-  /* a hold that came back with a fail-over was released before */
-  if (result == FAIRLOCK_LOST && by_us && !hold_revived(party, party->repetition.releasing))
+  if (result == FAIRLOCK_LOST && by_us)
     world_fail(world, "%s: release gives LOST, but has ended the hold", party->id);
 }
 
-/* A leave of an earlier wait must not end a later one. */
+/* A leave of an earlier wait must not end a later one, nor a hold that began with that. */
 void check_late_leave(struct party *party, const struct link *link)
 {
-  if (!world_safe(party->world)) return;
-  if (party->world->profile.skewed) return; /* by other clocks it is not late */
-  if (!party->place.queued || party->job != JOB_ACQUIRE || party->handle.phase != QUEUEING) return;
-  if (party->place.heard_step < party->progress.start_step ||
-      link->sent_step >= party->progress.start_step)
-    return;
-  world_fail(party->world, "%s waits for %s, and is taken out by a late leave", party->id,
-             party->lock->text[0]);
+  struct world *world = party->world;
+  uint64_t began = party->progress.start_step;
+  bool acquires = party->job == JOB_ACQUIRE || party->job == JOB_HOLD;
+  if (!world_safe(world) || !acquires || link->sent_step >= began) return;
+  bool waits =
+      party->place.queued && party->handle.phase == QUEUEING && party->place.heard_step >= began;
+  bool holds = party->held.is && party->held.expires > world_server_ms(world) &&
+               party->lease.held_step >= began && !hold_revived(party, party->held.token);
+  if (waits || holds)
+    world_fail(world, "%s %s %s, and is taken out by a late leave", party->id,
+               waits ? "waits for" : "holds", party->lock->text[0]);
 }

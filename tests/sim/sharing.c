@@ -44,7 +44,7 @@ static void check_limit(struct world *world, const struct lock *lock)
 /* A script that was stopped half-way may leave a TTL that is longer. */
 static bool stopped(const struct world *world)
 {
-  return (world->profile.faults & (FAULT_DENY | FAULT_FULL | FAULT_REFUSE)) != 0;
+  return world_stopped(world, FAULT_DENY | FAULT_FULL | FAULT_REFUSE);
 }
 
 /*

@@ -310,9 +310,9 @@ struct world {
   bool cut_reply;     /* the connection of the next reply, when a part of that is sent */
   bool cut_next;      /* the next connection on which something is sent, while that is under way */
   uint64_t epoch;     /* of the server's data */
+  unsigned struck;    /* kinds of faults that have happened */
   int64_t refused_at; /* the server refused scripts until then; INT64_MAX: it still does */
   int64_t barred_at;  /* the same of refusals that end a release: FAIRLOCK_DENIED, _REFUSED */
-  int64_t forgot_at;  /* the server forgot its scripts */
   bool calm;          /* no more faults      */
   int64_t calm_at;
   bool ending;   /* no more acquisitions */
