@@ -78,7 +78,10 @@ void check_given_up(struct party *party, int result)
       party->granted > (uint64_t)(EPOCH + party->progress.started))
     return;
   bool stands = link->server != NULL && !link->lost_up && !link->lost_down;
-  if (stands)
+  /* offline_ms may be less than what holds an answer up, and a refusal is no useful one */
+  const struct world *world = party->world;
+  bool silent = world->struck & FAULT_STALL || world->refused_at >= party->progress.started;
+  if (stands && !silent)
     world_fail(party->world, "%s gives up as unreachable, on a connection that stands", party->id);
 }
 
