@@ -47,11 +47,20 @@ inline begin_hold() {
   newest = me.token
 }
 
-/* By how much clocks differ; a simulation that is repeated on the code has one clock. */
-#ifdef REPLAY
-#define slack(x) skip
+#ifdef ENGINE
+#include "replay.pml"
 #else
-#define slack(x) if :: x > 0 -> x-- :: true fi
+#define does(...)
+#define tell(i)
+#define first(i)   1
+#define acts(i)    1
+#define reaches(i) 1
+#define wakes(i)   frozen[i]
+#define hasty      1
+#define serves     1
+#define slack(x)   if :: x > 0 -> x-- :: true fi /* by how much clocks differ */
+#define MARGIN     1
+#define HALF       0
 #endif
 
 /* What is left of a span that began when the request was sent, `age` ago, less the margin. [dated-from-sending] [margin] */
@@ -131,7 +140,7 @@ inline message() {
     if
     :: SYNCED || (in_flight(i) & LEAVE) || value <= me.token /* [grant-crosses-leave] */
     :: else -> safe_part(CLAIM);
-      if :: rest > lease(i) - 1 -> rest = lease(i) - 1 :: else fi;
+      if :: rest > lease(i) - MARGIN -> rest = lease(i) - MARGIN :: else fi;
       if
       :: rest == 0 -> me.owed = 1
       :: else -> me.queued = 1; me.token = value; me.ends = rest; begin_hold()
@@ -152,7 +161,7 @@ inline message() {
 
 /* It may arrive late, its place be handed the lock late, and that claim, or the hold, last. */
 inline outlast(span) {
-  rest = RESPONSE + WAITER + (span > CLAIM -> span : CLAIM);
+  rest = RESPONSE + HALF + WAITER + (span > CLAIM -> span : CLAIM);
   if :: rest > me.left -> me.left = rest :: else fi;
   rest = 0
 }
@@ -216,27 +225,27 @@ inline crash() {
 proctype client(byte i)
 {
   do
-  :: atomic { me.acquires > 0 && (me.phase == FREE || ending(i)) && !frozen[i] ->
+  :: atomic { me.acquires > 0 && (me.phase == FREE || ending(i) && hasty) && !frozen[i] && acts(i) -> tell(i);
       me.acquires--; me.owed = (ending(i) || me.owed -> 1 : 0); me.queued = 0; me.unconfirmed = 0; me.holds = 0;
-      if :: set_phase(QUEUEING) :: TRIES -> set_phase(TRYING) fi;
-      me.ends = NEVER; me.sends = 0 }
-  :: atomic { waiting(i) && cancels > 0 && !frozen[i] -> cancels--; leave() }
-  :: atomic { me.phase == HELD && me.ends > 0 && !frozen[i] ->
+      if :: set_phase(QUEUEING); does("WAIT\n") :: TRIES -> set_phase(TRYING); does("TRY\n") fi;
+      me.ends = NEVER; me.sends = 0; doubt_ends() }
+  :: atomic { waiting(i) && cancels > 0 && !frozen[i] && acts(i) -> tell(i); does("CANCEL\n"); cancels--; leave() }
+  :: atomic { me.phase == HELD && me.ends > 0 && !frozen[i] && acts(i) -> tell(i);
       if
-      :: me.holds == 1 -> me.in_doubt = me.in_doubt & ~RELEASE; set_phase(RELEASING); wait_ends(); me.ends = leaves_for(i)
-      :: me.holds == 1 && reentries > 0 -> reentries--; set_phase(REENTERING)
-      :: me.holds == 2 -> set_phase(RELEASE_ONE)
+      :: me.holds == 1 -> me.in_doubt = me.in_doubt & ~RELEASE; set_phase(RELEASING); wait_ends(); me.ends = leaves_for(i); does("RELEASE\n")
+      :: me.holds == 1 && reentries > 0 -> reentries--; set_phase(REENTERING); does("AGAIN\n")
+      :: me.holds == 2 -> set_phase(RELEASE_ONE); does("RELEASE\n")
       fi;
       me.sends = 0 }
-  :: atomic { me.phase == LOST && !frozen[i] -> leave() }
-  :: atomic { wants(i) && our.up && may_send(i) -> send() }
-  :: atomic { holding(i) && me.ends == 0 && !frozen[i] -> lose() }
-  :: atomic { ending(i) && me.ends == 0 && !frozen[i] -> become_free() }
+  :: atomic { me.phase == LOST && !frozen[i] -> tell(i); does("RELEASE\n"); leave() }
+  :: atomic { wants(i) && our.up && may_send(i) && first(i) -> tell(i); does("SEND\n"); send() }
+  :: atomic { holding(i) && me.ends == 0 && !frozen[i] -> tell(i); does("OVER\n"); lose() }
+  :: atomic { ending(i) && me.ends == 0 && !frozen[i] -> tell(i); does("OVER\n"); become_free(); doubt_ends() }
 
   :: atomic { me.phase != CRASHED && me.phase != FREE && crashes > 0 -> crashes--; crash() }
-  :: atomic { freezes > 0 && !frozen[i] && me.phase != FREE && me.phase != CRASHED ->
+  :: atomic { freezes > 0 && !frozen[i] && me.phase != FREE && me.phase != CRASHED && first(i) -> tell(i); does("FREEZE\n");
       freezes--; frozen[i] = 1; breaks_rules(i) }
-  :: atomic { frozen[i] -> frozen[i] = 0 }
+  :: atomic { wakes(i) -> tell(i); does("THAW\n"); frozen[i] = 0 }
   od
 }
 
@@ -244,13 +253,14 @@ proctype connection(byte k)
 {
   byte i;
   do
-  :: atomic { calls(k) && !line[k].up ->
+  :: atomic { calls(k) && !line[k].up && reaches(k) -> tell(k); does("CONNECT\n");
       line[k].up = 1;
       /* until all that may be under way has expired, by a clock that is right, or fast [doubt-awaited] */
-      if :: line[k].doubt = line[k].expires :: line[k].expires > 0 -> line[k].doubt = line[k].expires + 1 fi;
+      if :: line[k].doubt = line[k].expires :: line[k].expires > 0 -> line[k].doubt = line[k].expires + MARGIN fi;
       i = 0; do :: i < N -> if :: LINE(i) == k -> doubt_ends() :: else fi; i++ :: else -> break od;
       i = 0 }
-  :: atomic { nempty(down[k]) && !frozen[k] && acknowledged(k) -> down[k]?i, what, value, age;
+  :: atomic { nempty(down[k]) && !frozen[k] && acknowledged(k) && first(k) -> down[k]?i, what, value, age;
+      tell(i); does("GOT %e %d %d\n", what, value, age);
       if
       :: what == GRANT -> message()
       :: what != GRANT && me.forgotten > 0 -> me.forgotten--
@@ -261,9 +271,10 @@ proctype connection(byte k)
         :: else -> reply_ending()
         fi
       fi;
+      doubt_ends();
       if :: me.unanswered + me.forgotten == 0 -> me.sent = 0 :: else fi;
       what = FREE; value = 0; age = 0; rest = 0; i = 0 }
-  :: atomic { line[k].up && breaks > 0 -> breaks--; broken(k) }
+  :: atomic { line[k].up && breaks > 0 && first(k) -> tell(k); does("BREAK\n"); breaks--; broken(k) }
   od
 }
 
@@ -274,7 +285,7 @@ proctype server(byte k)
   byte i;
   do
   :: atomic { subscribes(k) -> up[k]?i, kind, tok, age; listens[i] = 2; i = 0; kind = 0; tok = 0; age = 0 }
-  :: atomic { each_line(has_room, &&) && token < TOKENS && (nempty(late[k]) || nempty(up[k]) && !subscribes(k)) ->
+  :: atomic { each_line(has_room, &&) && token < TOKENS && serves && (nempty(late[k]) || nempty(up[k]) && !subscribes(k)) ->
       if
       :: nempty(up[k]) && !subscribes(k) -> up[k]?i, kind, tok, age; alive = 1
       :: nempty(late[k]) -> late[k]?i, kind, tok, age; alive = 0
@@ -313,7 +324,7 @@ proctype clock()
       server_tick();
       i = 0;
       do
-      :: i < N ->
+      :: i < N -> tell(i); does("LOOK\n");
         later(note[i]); later(me.ends); later(me.left); later(me.sends);
         i++
       :: else -> break
@@ -333,7 +344,7 @@ proctype clock()
       :: else -> break
       od;
       i = 0; do :: i < N -> doubt_ends(); i++ :: else -> break od;
-      i = 0; n = 0; who = 0; kind = 0; age = 0; what = FREE; value = 0 }
+      i = 0; n = 0; who = 0; kind = 0; age = 0; what = FREE; value = 0; does("TICK\n") }
   od
 }
 #include "promises.pml"

@@ -33,7 +33,10 @@ init {
     for (i : 0 .. N - 1) { me.acquires = (i == 0 -> ACQUIRES0 : ACQUIRES); run client(i) }
     for (i : 0 .. LINES - 1) { run server(i); run connection(i) }
     i = 0;
-    run clock(); run one_holder();
+    run clock();
+#ifndef DROPS
+    run one_holder();
+#endif
 #if FAILOVERS > 0
     run replica();
 #endif
