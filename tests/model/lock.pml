@@ -73,8 +73,8 @@ inline hand_over(caller) {
   if
   :: heir < N ->
     assert(note[heir] > 0 && listens[heir]); /* PROMISE dead: nobody who is dead or deaf is handed the lock */
-    grant(heir, CLAIM, 0);
-    COMMAND if :: former < N && former != heir -> count[former] = NONE :: else fi;
+    COMMAND grant(heir, CLAIM, 0); /* HDEL is tried first: it cannot be refused when two are in the hash [hdel-tried] */
+    if :: former < N && former != heir -> count[former] = NONE :: else fi;
     forget(heir);
     COMMAND if :: listens[heir] == 2 -> down[LINE(heir)]!heir, GRANT, token, 0 :: else fi
   :: else
@@ -147,6 +147,7 @@ inline script() {
   :: kind & IF_HELD -> if_held()
   :: else ->
     assert(alive || kind != LEAVE || !(placed & (1 << i))); /* PROMISE late: a late leave ends no later wait or hold */
+    if :: alive && kind == LEAVE -> wait_ends() :: else fi; /* a heartbeat of the wait that it ends was not one of the present wait */
     end_hold()
   fi
 }
