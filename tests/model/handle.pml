@@ -249,6 +249,7 @@ proctype client(byte i)
   od
 }
 
+#define all_answered(i) (LINE(i) != k || handle[i].unanswered + handle[i].forgotten == 0)
 proctype connection(byte k)
 {
   byte i;
@@ -273,6 +274,7 @@ proctype connection(byte k)
       fi;
       doubt_ends();
       if :: me.unanswered + me.forgotten == 0 -> me.sent = 0 :: else fi;
+      if :: what != GRANT && doubt_over(k) && each(all_answered, &&) -> line[k].expires = 0 :: else fi; /* nothing can come to be in doubt */
       what = FREE; value = 0; age = 0; rest = 0; i = 0 }
   :: atomic { line[k].up && breaks > 0 && first(k) -> tell(k); does("BREAK\n"); breaks--; broken(k) }
   od
