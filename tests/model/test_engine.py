@@ -39,6 +39,8 @@ WORLDS = {
     "requests that are lost, renewed": dict(LOSES=1, BREAKS=2, RENEWS=1, REENTRIES=1),
     "requests that are lost, of one": dict(LOSES=1, BREAKS=1, ACQUIRES=0),
     "requests that are lost, of one that gives up": dict(LOSES=1, BREAKS=1, ACQUIRES=0, CANCELS=1, TRIES=1),
+    "a server that is slow": dict(LOSES=1, CANCELS=2),
+    "a server that is slow, three clients": dict(LOSES=1, CANCELS=2, N=3),
     "a short lease": dict(LEASE=2, REENTRIES=1, BREAKS=1, CANCELS=1, TRIES=1),
     "a short lease, renewed": dict(LEASE=3, RENEWS=1, REENTRIES=1, BREAKS=1, CANCELS=1),
     "a shorter last lease": dict(SHORT=3, ACQUIRES0=2, ACQUIRES=1, BREAKS=1, CANCELS=1, REENTRIES=1),
