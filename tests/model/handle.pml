@@ -146,7 +146,7 @@ inline message() {
       :: else -> me.queued = 1; me.token = value; me.ends = rest; begin_hold()
       fi
     fi
-  :: me.phase == FREE -> me.owed = 1; me.left = WAITER; leave() /* nobody wants it any more [stray-grant] */
+  :: me.phase == FREE -> me.owed = 1; me.left = WAITER; leave() /* nobody wants it any more */
   :: else
   fi
 }
