@@ -16,30 +16,30 @@ _Static_assert(FAIRLOCK_UNPACK_DEPTH >= 7, "the bytes that wait");
 const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
     {'\'', ','}, /* \201: "'," */
-    {')', '\n'}, /* \202: ")\n" */
-    {'(', '\''}, /* \203: "('" */
+    {'(', '\''}, /* \202: "('" */
+    {')', '\n'}, /* \203: ")\n" */
     {'a', 'l'}, /* \204: "al" */
-    {'a', 0203}, /* \205: "a('" */
+    {'a', 0202}, /* \205: "a('" */
     {'f', ' '}, /* \206: "f " */
     {'c', 0204}, /* \207: "cal" */
     {'d', '\n'}, /* \210: "d\n" */
     {'t', 'h'}, /* \211: "th" */
     {0200, 0210}, /* \212: "end\n" */
-    {'l', 'o'}, /* \213: "lo" */
-    {'i', 0206}, /* \214: "if " */
-    {0211, 0200}, /* \215: "then" */
-    {0213, 0207}, /* \216: "local" */
+    {'i', 0206}, /* \213: "if " */
+    {0211, 0200}, /* \214: "then" */
+    {'l', 'o'}, /* \215: "lo" */
+    {0215, 0207}, /* \216: "local" */
     {0216, ' '}, /* \217: "local " */
     {'n', 'd'}, /* \220: "nd" */
-    {' ', 0215}, /* \221: " then" */
+    {' ', 0214}, /* \221: " then" */
     {'0', '0'}, /* \222: "00" */
     {'a', 0220}, /* \223: "and" */
-    {'o', 'r'}, /* \224: "or" */
-    {' ', 0223}, /* \225: " and" */
-    {'r', 'e'}, /* \226: "re" */
-    {0225, ' '}, /* \227: " and " */
+    {' ', 0223}, /* \224: " and" */
+    {'r', 'e'}, /* \225: "re" */
+    {0224, ' '}, /* \226: " and " */
+    {'o', 'r'}, /* \227: "or" */
     {'s', 'e'}, /* \230: "se" */
-    {0224, ' '}, /* \231: "or " */
+    {0227, ' '}, /* \231: "or " */
     {'.', '.'}, /* \232: ".." */
     {',', '\''}, /* \233: ",'" */
     {'e', 'l'}, /* \234: "el" */
@@ -48,376 +48,376 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0221, '\n'}, /* \237: " then\n" */
     {0221, ' '}, /* \240: " then " */
     {'=', '='}, /* \241: "==" */
-    {' ', 0231}, /* \242: " or " */
-    {0202, 0214}, /* \243: ")\nif " */
-    {'\n', 0217}, /* \244: "\nlocal " */
-    {'n', 'o'}, /* \245: "no" */
-    {0245, 't'}, /* \246: "not" */
-    {0202, 0217}, /* \247: ")\nlocal " */
-    {'u', 'b'}, /* \250: "ub" */
-    {0246, ' '}, /* \251: "not " */
-    {')', 0212}, /* \252: ")end\n" */
+    {'n', 'o'}, /* \242: "no" */
+    {0242, 't'}, /* \243: "not" */
+    {0203, 0213}, /* \244: ")\nif " */
+    {'\n', 0217}, /* \245: "\nlocal " */
+    {0203, 0217}, /* \246: ")\nlocal " */
+    {'u', 'b'}, /* \247: "ub" */
+    {0243, ' '}, /* \250: "not " */
+    {')', 0212}, /* \251: ")end\n" */
+    {' ', 0231}, /* \252: " or " */
     {'%', 'd'}, /* \253: "%d" */
     {0201, 'g'}, /* \254: "',g" */
-    {'0', '\''}, /* \255: "0'" */
-    {0226, 't'}, /* \256: "ret" */
+    {'\'', 0232}, /* \255: "'.." */
+    {0225, 't'}, /* \256: "ret" */
     {0256, 'u'}, /* \257: "retu" */
     {0257, 'r'}, /* \260: "retur" */
     {0260, 'n'}, /* \261: "return" */
     {'e', 'x'}, /* \262: "ex" */
-    {'~', '='}, /* \263: "~=" */
-    {0234, 0230}, /* \264: "else" */
-    {'\'', 0232}, /* \265: "'.." */
+    {0234, 0230}, /* \263: "else" */
+    {0222, '0'}, /* \264: "000" */
+    {'~', '='}, /* \265: "~=" */
     {',', 'c'}, /* \266: ",c" */
-    {'d', 0234}, /* \267: "del" */
-    {'s', 0250}, /* \270: "sub" */
-    {0205, 'p'}, /* \271: "a('p" */
-    {'t', 0236}, /* \272: "t',b" */
-    {'\n', 0214}, /* \273: "\nif " */
-    {0201, 'j'}, /* \274: "',j" */
-    {'0', ','}, /* \275: "0," */
-    {'o', 'n'}, /* \276: "on" */
-    {0212, 0217}, /* \277: "end\nlocal " */
-    {0235, 0230}, /* \300: "a('hse" */
-    {0212, 0214}, /* \301: "end\nif " */
-    {'\'', '\''}, /* \302: "''" */
-    {'1', ','}, /* \303: "1," */
-    {0205, 'l'}, /* \304: "a('l" */
-    {0222, '0'}, /* \305: "000" */
-    {'u', '='}, /* \306: "u=" */
+    {'\n', 0213}, /* \267: "\nif " */
+    {'d', 0234}, /* \270: "del" */
+    {'s', 0247}, /* \271: "sub" */
+    {0205, 'p'}, /* \272: "a('p" */
+    {'t', 0236}, /* \273: "t',b" */
+    {'u', '='}, /* \274: "u=" */
+    {0201, 'j'}, /* \275: "',j" */
+    {'0', ','}, /* \276: "0," */
+    {'o', 'n'}, /* \277: "on" */
+    {0212, 0217}, /* \300: "end\nlocal " */
+    {'\'', '0'}, /* \301: "'0" */
+    {0235, 0230}, /* \302: "a('hse" */
+    {0212, 0213}, /* \303: "end\nif " */
+    {'\'', '\''}, /* \304: "''" */
+    {'1', ','}, /* \305: "1," */
+    {0205, 'l'}, /* \306: "a('l" */
     {0262, 'p'}, /* \307: "exp" */
     {0307, 'i'}, /* \310: "expi" */
-    {0310, 0226}, /* \311: "expire" */
+    {0310, 0225}, /* \311: "expire" */
     {0201, 'l'}, /* \312: "',l" */
     {',', 'e'}, /* \313: ",e" */
-    {' ', 0265}, /* \314: " '.." */
+    {' ', 0255}, /* \314: " '.." */
     {'i', 's'}, /* \315: "is" */
     {'c', 't'}, /* \316: "ct" */
     {'+', ')'}, /* \317: "+)" */
     {',', 'd'}, /* \320: ",d" */
-    {0235, 0267}, /* \321: "a('hdel" */
-    {'\'', 0255}, /* \322: "'0'" */
-    {':', 0270}, /* \323: ":sub" */
-    {0323, '('}, /* \324: ":sub(" */
-    {'m', 'a'}, /* \325: "ma" */
-    {0300, 0272}, /* \326: "a('hset',b" */
-    {'\'', 0314}, /* \327: "' '.." */
-    {0261, '{'}, /* \330: "return{" */
-    {'f', '}'}, /* \331: "f}" */
-    {0261, ' '}, /* \332: "return " */
-    {'(', 'c'}, /* \333: "(c" */
-    {',', 'n'}, /* \334: ",n" */
-    {'l', 'e'}, /* \335: "le" */
-    {0205, 'z'}, /* \336: "a('z" */
-    {'+', '1'}, /* \337: "+1" */
-    {0271, 0311}, /* \340: "a('pexpire" */
-    {0233, '1'}, /* \341: ",'1" */
-    {'i', '='}, /* \342: "i=" */
-    {'u', 'n'}, /* \343: "un" */
-    {0226, 'd'}, /* \344: "red" */
-    {0344, 0315}, /* \345: "redis" */
-    {0317, ' '}, /* \346: "+) " */
-    {0346, '('}, /* \347: "+) (" */
-    {'g', 'e'}, /* \350: "ge" */
-    {'u', 'm'}, /* \351: "um" */
-    {'\n', 0264}, /* \352: "\nelse" */
-    {0335, 'a'}, /* \353: "lea" */
+    {0235, 0270}, /* \321: "a('hdel" */
+    {':', 0271}, /* \322: ":sub" */
+    {0322, '('}, /* \323: ":sub(" */
+    {'m', 'a'}, /* \324: "ma" */
+    {0302, 0273}, /* \325: "a('hset',b" */
+    {'\'', 0314}, /* \326: "' '.." */
+    {0261, '{'}, /* \327: "return{" */
+    {'f', '}'}, /* \330: "f}" */
+    {0261, ' '}, /* \331: "return " */
+    {'(', 'c'}, /* \332: "(c" */
+    {'l', 'e'}, /* \333: "le" */
+    {0205, 'z'}, /* \334: "a('z" */
+    {'+', '1'}, /* \335: "+1" */
+    {0272, 0311}, /* \336: "a('pexpire" */
+    {0233, '1'}, /* \337: ",'1" */
+    {0222, 0264}, /* \340: "00000" */
+    {'i', '='}, /* \341: "i=" */
+    {'u', 'n'}, /* \342: "un" */
+    {0225, 'd'}, /* \343: "red" */
+    {0343, 0315}, /* \344: "redis" */
+    {0317, ' '}, /* \345: "+) " */
+    {0345, '('}, /* \346: "+) (" */
+    {'g', 'e'}, /* \347: "ge" */
+    {'u', 'm'}, /* \350: "um" */
+    {',', 'n'}, /* \351: ",n" */
+    {'\n', 0263}, /* \352: "\nelse" */
+    {0333, 'a'}, /* \353: "lea" */
     {0353, 0230}, /* \354: "lease" */
-    {0227, 0251}, /* \355: " and not " */
+    {0226, 0250}, /* \355: " and not " */
     {0321, 0236}, /* \356: "a('hdel',b" */
-    {0324, 0303}, /* \357: ":sub(1," */
-    {')', 0231}, /* \360: ")or " */
-    {'i', 0220}, /* \361: "ind" */
-    {'s', '['}, /* \362: "s[" */
-    {'w', '('}, /* \363: "w(" */
-    {0232, 0327}, /* \364: "..' '.." */
-    {'f', 0343}, /* \365: "fun" */
-    {0365, 0316}, /* \366: "funct" */
-    {0366, 'i'}, /* \367: "functi" */
-    {0367, 0276}, /* \370: "function" */
-    {0370, ' '}, /* \371: "function " */
-    {0345, '.'}, /* \372: "redis." */
-    {0207, 'l'}, /* \373: "call" */
-    {'?', 0253}, /* \374: "?%d" */
-    {'\n', 0212}, /* \375: "\nend\n" */
-    {'i', 'n'}, /* \376: "in" */
-    {0235, 0350}, /* \377: "a('hge" */
+    {0301, '\''}, /* \357: "'0'" */
+    {0323, 0305}, /* \360: ":sub(1," */
+    {')', 0231}, /* \361: ")or " */
+    {'i', 0220}, /* \362: "ind" */
+    {'s', '['}, /* \363: "s[" */
+    {'w', '('}, /* \364: "w(" */
+    {0232, 0326}, /* \365: "..' '.." */
+    {'f', 0342}, /* \366: "fun" */
+    {0366, 0316}, /* \367: "funct" */
+    {0367, 'i'}, /* \370: "functi" */
+    {0370, 0277}, /* \371: "function" */
+    {0371, ' '}, /* \372: "function " */
+    {0344, '.'}, /* \373: "redis." */
+    {0207, 'l'}, /* \374: "call" */
+    {'?', 0253}, /* \375: "?%d" */
+    {'\n', 0212}, /* \376: "\nend\n" */
+    {'i', 'n'}, /* \377: "in" */
     {0, 0},
-    {0325, 't'}, /* \001: "mat" */
-    {'c', 'h'}, /* \002: "ch" */
-    {'e', 'r'}, /* \003: "er" */
-    {'+', '0'}, /* \004: "+0" */
-    {'=', 'p'}, /* \005: "=p" */
-    {'o', 0237}, /* \006: "o then\n" */
-    {'\'', ')'}, /* \007: "')" */
-    {'f', 0204}, /* \010: "fal" */
-    {010, 0230}, /* \011: "false" */
+    {0235, 0347}, /* \001: "a('hge" */
+    {0324, 't'}, /* \002: "mat" */
+    {'c', 'h'}, /* \003: "ch" */
+    {'e', 'r'}, /* \004: "er" */
+    {'+', '0'}, /* \005: "+0" */
+    {'\'', ')'}, /* \006: "')" */
+    {'f', 0204}, /* \007: "fal" */
+    {07, 0230}, /* \010: "false" */
+    {'k', 0241}, /* \011: "k==" */
     {0, 0},
-    {'k', 0241}, /* \013: "k==" */
-    {'-', '2'}, /* \014: "-2" */
-    {'(', 'e'}, /* \015: "(e" */
-    {0326, 0233}, /* \016: "a('hset',b,'" */
-    {0275, 0331}, /* \017: "0,f}" */
-    {'o', 'k'}, /* \020: "ok" */
-    {020, 0200}, /* \021: "oken" */
-    {'c', '='}, /* \022: "c=" */
-    {0225, '('}, /* \023: " and(" */
-    {0304, 0361}, /* \024: "a('lind" */
-    {024, 0262}, /* \025: "a('lindex" */
-    {025, 0274}, /* \026: "a('lindex',j" */
-    {'1', 0305}, /* \027: "1000" */
-    {']', 0231}, /* \030: "]or " */
-    {'u', 's'}, /* \031: "us" */
-    {'-', '1'}, /* \032: "-1" */
-    {0372, 'p'}, /* \033: "redis.p" */
-    {033, 0373}, /* \034: "redis.pcall" */
-    {034, 0203}, /* \035: "redis.pcall('" */
-    {0201, '\''}, /* \036: "','" */
-    {0347, 0253}, /* \037: "+) (%d" */
+    {'-', '2'}, /* \013: "-2" */
+    {'(', 'e'}, /* \014: "(e" */
+    {0325, 0233}, /* \015: "a('hset',b,'" */
+    {0276, 0330}, /* \016: "0,f}" */
+    {'o', 'k'}, /* \017: "ok" */
+    {017, 0200}, /* \020: "oken" */
+    {'c', '='}, /* \021: "c=" */
+    {0306, 0362}, /* \022: "a('lind" */
+    {022, 0262}, /* \023: "a('lindex" */
+    {023, 0275}, /* \024: "a('lindex',j" */
+    {'1', 0264}, /* \025: "1000" */
+    {']', 0231}, /* \026: "]or " */
+    {'u', 's'}, /* \027: "us" */
+    {'\'', 0203}, /* \030: "')\n" */
+    {'-', '1'}, /* \031: "-1" */
+    {0373, 'p'}, /* \032: "redis.p" */
+    {032, 0374}, /* \033: "redis.pcall" */
+    {033, 0202}, /* \034: "redis.pcall('" */
+    {0201, '\''}, /* \035: "','" */
+    {0346, 0253}, /* \036: "+) (%d" */
+    {0206, 0214}, /* \037: "f then" */
 };
 
 static const PORT_FLASH uint8_t common[] =
-    "\217g,j,l,b=\343pack(KEYS\247e\266,v\320,D,k=ARGV[1]:\001\002\203^(%S\037" /* local g,j,l,b=unpack(KEYS)\nlocal e,c,v,d,D,k=ARGV[1]:match('^(%S+) (%d */
-    "\347%-\374\037\317(%+?) ?(\253*)$'\247G=3\222\305\244a=\372\373\244" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal G=300000\nlocal a=redis.call\nlocal  */
-    "A=\205time'\247r=A[1]\232\203\222\222\255\232A[2])\324-6\247f=t\276\351b\003(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal f=tonumber(r */
-    "\357-4)\243f>c\004\023\013\302\242v\232d\263'\222\007\215 \330\014,\017\277" /* :sub(1,-4))\nif f>c+0 and(k=='' or v..d~='00')then return{-2,0,f}end\nlocal  */
-    "h=\026\233\255\247K=h\227\336sc\224e\312\313\247J=d\263\322\227" /* h=a('lindex',j,'0')\nlocal K=h and a('zscore',l,e)\nlocal J=d~='0' and  */
-    "e\242h\242e\244s=\235m\350\272\233t\021\036\226\354d\036w\021\201J\247" /* e or h or e\nlocal s=a('hmget',b,'token','released','woken',J)\nlocal  */
-    "m,t,L=\3621\030'0\201\3622\030'0\201\3623]\244\022t\276\351b\003(m\3600\244\371" /* m,t,L=s[1]or '0',s[2]or '0',s[3]\nlocal c=tonumber(m)or 0\nlocal function  */
-    "\363d\247i\334=\271ttl\236)\320\337728\222\305\273i<d+864\222\305\227\035" /* w(d)\nlocal i,n=a('pttl',b),d+172800000\nif i<d+86400000 and redis.pcall(' */
-    "p\311\236\334)\2631\237\214i<0\240\205\267\236\252\340\236\334\202\212" /* pexpire',b,n)~=1 then\nif i<0 then a('del',b)end\na('pexpire',b,n)\nend\n */
-    "\277\371H(d\243h\240\035zadd\312\233XX\201f+d+G\337\222" /* end\nlocal function H(d)\nif h then redis.pcall('zadd',l,'XX',f+d+G+100 */
-    ",h\252\277\371I(o\320\334\247\342r\273c>=r\004\227c<2^53\240" /* ,h)end\nend\nlocal function I(o,d,n)\nlocal i=r\nif c>=r+0 and c<2^53 then  */
-    "\342\203%.0f\007:f\224\001\333\337\252\217p=m\357\0320)\263r\357\0320\243p\227" /* i=('%.0f'):format(c+1)end\nlocal p=m:sub(1,-10)~=r:sub(1,-10)\nif p and  */
-    "\235l\200\236)>6\237f\231B,q \376 ipairs(\377t\204l\236))do\273B%2\2411\227" /* a('hlen',b)>6 then\nfor B,q in ipairs(a('hgetall',b))do\nif B%2==1 and  */
-    "q:f\361(h\227'^s\031pe\316:'\242':\007\215 \356,q\252\212\277" /* q:find(h and '^suspect:' or ':')then a('hdel',b,q)end\nend\nend\nlocal  */
-    "q=i\232(n\241'1'\227\327d\232D\242\302\202\016t\021\201i\233hold\003\201o\233\226" /* q=i..(n=='1' and ' '..d..D or '')\na('hset',b,'token',i,'holder',o,'re */
-    "\354d\201t\233\354\201q\243p \224#d>7\240\363d\252\300t\254,o\334\243\035" /* leased',t,'lease',q)\nif p or#d>7 then w(d)end\na('hset',g,o,n)\nif redis.pcall(' */
-    "p\311\254\320)\2631\237\205\267\254\202\340\254\320\202\212\332i\375" /* pexpire',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
+    "\217g,j,l,b=\342pack(KEYS\246e\266,v\320,y,k=ARGV[1]:\002\003\202^(%S\036" /* local g,j,l,b=unpack(KEYS)\nlocal e,c,v,d,y,k=ARGV[1]:match('^(%S+) (%d */
+    "\346%-\375\036\317(%+?) ?(\253*)$'\246G=3\340\245a=\373\374\245" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal G=300000\nlocal a=redis.call\nlocal  */
+    "A=\205time'\246r=A[1]\232\202\340\255A[2])\323-6\246f=t\277\350b\004(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal f=tonumber(r */
+    "\360-4)\244f>c\005\224(\011\304\252v\232d\265'\222\006\214 \327\013,\016\300" /* :sub(1,-4))\nif f>c+0 and(k=='' or v..d~='00')then return{-2,0,f}end\nlocal  */
+    "h=\024\2330'\246K=h\226\334sco\225\312\313\246J=d\265\357\226" /* h=a('lindex',j,'0')\nlocal K=h and a('zscore',l,e)\nlocal J=d~='0' and  */
+    "e\252h\252e\245s=\235m\347\273\233t\020\035\225\354d\035w\020\201J\246" /* e or h or e\nlocal s=a('hmget',b,'token','released','woken',J)\nlocal  */
+    "m,t,L=\3631\026\301\201\3632\026\301\201\3633]\245\021t\277\350b\004(m\3610\245\372" /* m,t,L=s[1]or '0',s[2]or '0',s[3]\nlocal c=tonumber(m)or 0\nlocal function  */
+    "\364d\246i\351=\272ttl\236)\320\335728\340\267i<d+864\340\226\034" /* w(d)\nlocal i,n=a('pttl',b),d+172800000\nif i<d+86400000 and redis.pcall(' */
+    "p\311\236\351)\2651\237\213i<0\240\205\270\236\251\336\236\351\203\212" /* pexpire',b,n)~=1 then\nif i<0 then a('del',b)end\na('pexpire',b,n)\nend\n */
+    "\300\372H(d\244h\240\034zadd\312\233XX\201f+d+G\335\222" /* end\nlocal function H(d)\nif h then redis.pcall('zadd',l,'XX',f+d+G+100 */
+    ",h\251\300\372I(n\320,o\246\341r\267c>=r\005\226c<2^53\240" /* ,h)end\nend\nlocal function I(n,d,o)\nlocal i=r\nif c>=r+0 and c<2^53 then  */
+    "\341\202%.0f\006:f\227\002\332\335\251\217p=m\360\0310)\265r\360\0310\244p\226" /* i=('%.0f'):format(c+1)end\nlocal p=m:sub(1,-10)~=r:sub(1,-10)\nif p and  */
+    "\235l\200\236)>6\237f\231B,q \377 ipairs(\001t\204l\236))do\267B%2\2411\226" /* a('hlen',b)>6 then\nfor B,q in ipairs(a('hgetall',b))do\nif B%2==1 and  */
+    "q:f\362(h\226'^s\027pe\316:'\252':\006\214 \356,q\251\212\300" /* q:find(h and '^suspect:' or ':')then a('hdel',b,q)end\nend\nend\nlocal  */
+    "q=i\232(o\241'1'\226\326d\232y\252\304\203\015t\020\201i\233hold\004\201n\233\225" /* q=i..(o=='1' and ' '..d..y or '')\na('hset',b,'token',i,'holder',n,'re */
+    "\354d\201t\233\354\201q\244p \227#d>7\240\364d\251\302t\254\351,o\244\034" /* leased',t,'lease',q)\nif p or#d>7 then w(d)end\na('hset',g,n,o)\nif redis.pcall(' */
+    "p\311\254\320)\2651\237\205\270\254\203\336\254\320\203\212\331i\376" /* pexpire',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
     ;
 
 static const PORT_FLASH uint8_t hand_over[] =
-    "\217M='5\222\255\244\371z\333\202\356\233s\031pe\316:\265c\243\251" /* local M='5000'\nlocal function z(c)\na('hdel',b,'suspect:'..c)\nif not  */
-    "h\240\332\356\266\252\214c\241h\240h=\026\341'\252\304" /* h then return a('hdel',b,c)end\nif c==h then h=a('lindex',j,'1')end\na('l */
-    "\226m\274\341\201c\202\356\266\202\336\226m\312\266\202\277\371N(o,F" /* rem',j,'1',c)\na('hdel',b,c)\na('zrem',l,c)\nend\nlocal function N(o,F */
-    "\247n,D=\275\011\nwhi\335 true do\244\022h\273n>0\240\022\026" /* )\nlocal n,D=0,false\nwhile true do\nlocal c=h\nif n>0 then c=a('lindex',j */
-    "\334\252\214\251c\242c\241o\240\332\251D \277E='\345s\276_\213ck" /* ,n)end\nif not c or c==o then return not D end\nlocal E='redisson_lock */
-    "__\002ann\234\265j\32420)\232':\265c\244o=\271\250\270\036n\351\270\201E)[2]>0\227" /* __channel'..j:sub(20)..':'..c\nlocal o=a('pubsub','numsub',E)[2]>0 and  */
-    "'p\250l\315h'\273\251\006\217\306\035p\250\270\036shardn\351\270\201E" /* 'publish'\nif not o then\nlocal u=redis.pcall('pubsub','shardnumsub',E */
-    ")[2]\no=u\227u>0\227'sp\250l\315h'\n\277O=c\241J\227\3624\030\377\272" /* )[2]\no=u and u>0 and 'spublish'\nend\nlocal O=c==J and s[4]or a('hget',b */
-    "\266\247J,P,\306(O\242\302):\001\002\203^(\253\037\347[1-9]\253\253\253\253\374\374\374" /* ,c)\nlocal J,P,u=(O or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d */
-    "\374?)%f[ %z]'\243u\237\214J*\027+P/\027+u<=\206\215\nz\333\202\264\214D\237" /* ?%d?)%f[ %z]')\nif u then\nif J*1000+P/1000+u<=f then\nz(c)\nelseif D then\n */
-    "\332\011\352\214\006\321\254\266\247J=I\333,u\233\255\243F\227" /* return false\nelseif o then\na('hdel',g,c)\nlocal J=I(c,u,'0')\nif F and  */
-    "F\263c\240\321\254,F\252z\333\202H(u\202a(o,E,J\364r\357-4)\364" /* F~=c then a('hdel',g,F)end\nz(c)\nH(u)\na(o,E,J..' '..r:sub(1,-4)..' '.. */
-    "u\202\332'giv\200'\352\nn=n\337\375\264\244F=\336sc\224e\312\266\360" /* u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal F=a('zscore',l,c)or  */
-    "\322\244J,O='s\031pe\316:\265c\266\364F\244\306n\2410\227L\241O\227t\276\351" /* '0'\nlocal J,O='suspect:'..c,c..' '..F\nlocal u=n==0 and L==O and tonum */
-    "b\003(\377\272\233s\376ce\007\3600\273o\227D\240\332\011 \301u+3" /* ber(a('hget',b,'since'))or 0\nif o and D then return false end\nif u+3 */
-    "*M<\206\231u>\206\215\n\306f\273\006\016w\021\201O\233s\376ce\201f\202\3630" /* *M<f or u>f then\nu=f\nif o then\na('hset',b,'woken',O,'since',f)\nw(0 */
-    "\202\264\244O,B=(\377\272,J\360\302):\001\002\203(%S\037\317'\243O\263F\242" /* )\nelse\nlocal O,B=(a('hget',b,J)or ''):match('(%S+) (%d+)')\nif O~=F or  */
-    "B\004>\206\215\n\326,J,F\364f\202\3630\202\264\n\306B\375\212\301" /* B+0>f then\na('hset',b,J,F..' '..f)\nw(0)\nelse\nu=B\nend\nend\nend\nif  */
-    "u+M<=\206\231\251o\227F\004<=\206\215\nz\333\202\264\214\006f\231\306\275n\032 do\n" /* u+M<=f or not o and F+0<=f then\nz(c)\nelseif o then\nfor u=0,n-1 do\n */
-    "\336\376crby\312,G,\026,u)\202\301n>0\237\304\226m\274,1\266\202\304" /* a('zincrby',l,G,a('lindex',j,u))\nend\nif n>0 then\na('lrem',j,1,c)\na('l */
-    "p\031h\274\266\202h=c\375\356,J\202a(o,E\233\255\202\332\011\352\nD" /* push',j,c)\nh=c\nend\na('hdel',b,J)\na(o,E,'0')\nreturn false\nelse\nD */
-    "=true\nn=n\337\375\212\212\212" /* =true\nn=n+1\nend\nend\nend\nend\n */
+    "\217M='5\264'\245\372z\332\203\356\233s\027pe\316:\255c\244\250" /* local M='5000'\nlocal function z(c)\na('hdel',b,'suspect:'..c)\nif not  */
+    "h\240\331\356\266\251\213c\241h\240h=\024\337'\251\306" /* h then return a('hdel',b,c)end\nif c==h then h=a('lindex',j,'1')end\na('l */
+    "\225m\275\337\201c\203\356\266\203\334\225m\312\266\203\300\372N(o,F" /* rem',j,'1',c)\na('hdel',b,c)\na('zrem',l,c)\nend\nlocal function N(o,F */
+    "\246n,D=\276\010\nwhi\333 true do\245\021h\267n>0\240\021\024" /* )\nlocal n,D=0,false\nwhile true do\nlocal c=h\nif n>0 then c=a('lindex',j */
+    "\351\251\213\250c\252c\241o\240\331\250D \300E='\344s\277_\215ck" /* ,n)end\nif not c or c==o then return not D end\nlocal E='redisson_lock */
+    "__\003ann\234\255j\32320)\232':\255c\245o=\272\247\271\035n\350\271\201E)[2]>0\226" /* __channel'..j:sub(20)..':'..c\nlocal o=a('pubsub','numsub',E)[2]>0 and  */
+    "'p\247l\315h'\267\250o\237\217\274\034p\247\271\035shardn\350\271\201E" /* 'publish'\nif not o then\nlocal u=redis.pcall('pubsub','shardnumsub',E */
+    ")[2]\no=u\226u>0\226'sp\247l\315h'\n\300O=c\241J\226\3634\026\001\273" /* )[2]\no=u and u>0 and 'spublish'\nend\nlocal O=c==J and s[4]or a('hget',b */
+    "\266\246J,P,\274(O\252\304):\002\003\202^(\253\036\346[1-9]\253\253\253\253\375\375\375" /* ,c)\nlocal J,P,u=(O or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d */
+    "\375?)%f[ %z]'\244u\237\213J*\025+P/\025+u<=\037\nz\332\203\263\213D\237" /* ?%d?)%f[ %z]')\nif u then\nif J*1000+P/1000+u<=f then\nz(c)\nelseif D then\n */
+    "\331\010\352\213o\237\321\254\266\246J=I\332,u\2330'\244F\226" /* return false\nelseif o then\na('hdel',g,c)\nlocal J=I(c,u,'0')\nif F and  */
+    "F\265c\240\321\254,F\251z\332\203H(u\203a(o,E,J\365r\360-4)\365" /* F~=c then a('hdel',g,F)end\nz(c)\nH(u)\na(o,E,J..' '..r:sub(1,-4)..' '.. */
+    "u\203\331'giv\200'\352\nn=n\335\376\263\245F=\334sco\225\312\266\361" /* u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal F=a('zscore',l,c)or  */
+    "\357\245J,O='s\027pe\316:\255c\266\365F\245\274n\2410\226L\241O\226t\277\350" /* '0'\nlocal J,O='suspect:'..c,c..' '..F\nlocal u=n==0 and L==O and tonum */
+    "b\004(\001\273\233s\377ce\006\3610\267o\226D\240\331\010 \303u+3" /* ber(a('hget',b,'since'))or 0\nif o and D then return false end\nif u+3 */
+    "*M<\206\231u>\037\n\274f\267o\237\015w\020\201O\233s\377ce\201f\203\3640" /* *M<f or u>f then\nu=f\nif o then\na('hset',b,'woken',O,'since',f)\nw(0 */
+    "\203\263\245O,B=(\001\273,J\361\304):\002\003\202(%S\036\317'\244O\265F\252" /* )\nelse\nlocal O,B=(a('hget',b,J)or ''):match('(%S+) (%d+)')\nif O~=F or  */
+    "B\005>\037\n\325,J,F\365f\203\3640\203\263\n\274B\376\212\303" /* B+0>f then\na('hset',b,J,F..' '..f)\nw(0)\nelse\nu=B\nend\nend\nend\nif  */
+    "u+M<=\206\231\250o\226F\005<=\037\nz\332\203\263\213o\237f\231\274\276n\031 do\n" /* u+M<=f or not o and F+0<=f then\nz(c)\nelseif o then\nfor u=0,n-1 do\n */
+    "\334\377crby\312,G,\024,u)\203\303n>0\237\306\225m\275,1\266\203\306" /* a('zincrby',l,G,a('lindex',j,u))\nend\nif n>0 then\na('lrem',j,1,c)\na('l */
+    "p\027h\275\266\203h=c\376\356,J\203a(o,E\2330\030\331\010\352\nD" /* push',j,c)\nh=c\nend\na('hdel',b,J)\na(o,E,'0')\nreturn false\nelse\nD */
+    "=true\nn=n\335\376\212\212\212" /* =true\nn=n+1\nend\nend\nend\nend\n */
     ;
 
 static const PORT_FLASH uint8_t lock_before[] =
-    "\217x=d\241\322\244\342\251x\227\325\211.m\376(\271ttl\254),1e15\247p=" /* local x=d=='0'\nlocal i=not x and math.min(a('pttl',g),1e15)\nlocal p= */
-    "i\263\014\227\377t\254\313\247q\244C=x\273x\237q\005\023\013\302\242" /* i~=-2 and a('hget',g,e)\nlocal q\nlocal C=x\nif x then\nq=p and(k=='' or  */
-    "\013m\243q\240t=m \212\264\244o=v:\001\002\203^-(.*)'\247\306t\276" /* k==m)\nif q then t=m end\nelse\nlocal o=v:match('^-(.*)')\nlocal u=ton */
-    "\351b\003(k\3600\244y\005\355o\227\246\333>u\227c<2^53\247z\005\355" /* umber(k)or 0\nlocal y=p and not o and not(c>u and c<2^53)\nlocal z=p and not  */
-    "y\023\013m\242\251o\243y\237t=m\n\016\226\354d\201t\202\3630\202" /* y and(k==m or not o)\nif y then\nt=m\na('hset',b,'released',t)\nw(0)\n */
-    "\342\014\352\214z\237\217z\005\241\322\227o\273z\242i<=d\004\237\340" /* i=-2\nelseif z then\nlocal z=p=='0' and o\nif z or i<=d+0 then\na('pexpire */
-    "\254\320\202\342\210\277n=o\242'1'\244y\005\263n\023z\242p\263\322\243" /* ',g,d)\ni=d\nend\nlocal n=o or '1'\nlocal y=p~=n and(z or p~='0')\nif  */
-    "y\237\016\354\201m\232(i\241d\227\327d\232D\242\302)\202\301\251" /* y then\na('hset',b,'lease',m..(i==d and ' '..d..D or ''))\nend\nif not  */
-    "y \224#d>7\240\340\236,i\337728\222\305\252H(i\243y\240\300t\254" /* y or#d>7 then a('pexpire',b,i+172800000)end\nH(i)\nif y then a('hset',g */
-    "\313\334\252\3301\266,\331\352\214\006\330-\303\017\n\301u>c\240" /* ,e,n)end\nreturn{1,c,f}\nelseif o then\nreturn{-1,0,f}\nend\nif u>c then  */
-    "m\266=\322\232k,u \212C=i\241\014\273C\355h\240\330\303I\015\320\341\007+\017" /* m,c='0'..k,u end\nC=i==-2\nif C and not h then return{1,I(e,d,'1')+0,f} */
-    "\212\277y=\011\273h\227C\237" /* end\nend\nlocal y=false\nif h and C then\n */
+    "\217x=d\241\357\245\341\250x\226\324\211.m\377(\272ttl\254),1e15\246q=" /* local x=d=='0'\nlocal i=not x and math.min(a('pttl',g),1e15)\nlocal q= */
+    "i\265\013\226\001t\254\313\246p\245C=x\267x\237p=q\224(\011\304\252" /* i~=-2 and a('hget',g,e)\nlocal p\nlocal C=x\nif x then\np=q and(k=='' or  */
+    "\011m\244p\240t=m \212\263\245n=v:\002\003\202^-(.*)'\246o=t\277" /* k==m)\nif p then t=m end\nelse\nlocal n=v:match('^-(.*)')\nlocal o=ton */
+    "\350b\004(k\3610\245\274q\355n\226\243\332>o\226c<2^53\246z=q\355" /* umber(k)or 0\nlocal u=q and not n and not(c>o and c<2^53)\nlocal z=q and not  */
+    "u\224(\011m\252\250n\244u\237t=m\n\015\225\354d\201t\203\3640\203" /* u and(k==m or not n)\nif u then\nt=m\na('hset',b,'released',t)\nw(0)\n */
+    "\341\013\352\213z\237\217\274q\241\357\226n\267u\252i<=d\005\237\336" /* i=-2\nelseif z then\nlocal u=q=='0' and n\nif u or i<=d+0 then\na('pexpire */
+    "\254\320\203\341\210\300\274n\226q\265n\267u\237\015\354\201m\232" /* ',g,d)\ni=d\nend\nlocal u=n and q~=n\nif u then\na('hset',b,'lease',m.. */
+    "(i\241d\226\326d\232y\252\304)\203\303\250u \227#d>7\240\336\236,i" /* (i==d and ' '..d..y or ''))\nend\nif not u or#d>7 then a('pexpire',b,i */
+    "\335728\340\251H(i\244u\240\302t\254\313\351\251\3271\266,\330\352" /* +172800000)end\nH(i)\nif u then a('hset',g,e,n)end\nreturn{1,c,f}\nelse */
+    "\213n\237\327-\305\016\n\303o>c\240m\266=\301\255k,o \212C=i\241\013\267" /* if n then\nreturn{-1,0,f}\nend\nif o>c then m,c='0'..k,o end\nC=i==-2\nif  */
+    "C\355h\240\327\305I\014\320\337\006+\016\212\300y=\010\267h" /* C and not h then return{1,I(e,d,'1')+0,f}end\nend\nlocal y=false\nif h */
+    "\226C\237" /*  and C then\n */
     ;
 
 static const PORT_FLASH uint8_t lock_after[] =
-    "\214x\237\214q\240\340\254\341'\252\214\013\302\355q\240z\015" /* if x then\nif q then a('pexpire',g,'1')end\nif k=='' and not q then z(e */
-    "\252\217\022q\242\271ttl\254)\241\014\ny=c\227N(nil,q\227e)\241'giv\200'\352" /* )end\nlocal c=q or a('pttl',g)==-2\ny=c and N(nil,q and e)=='given'\nelse */
-    "\ny=N\015,p\227e\243y\241true\237k=I\015\320\341'\202z\015\202H(d\202\330\303" /* \ny=N(e,p and e)\nif y==true then\nk=I(e,d,'1')\nz(e)\nH(d)\nreturn{1, */
-    "k+\017\n\301y\240\342\271ttl\254)\264\214p\240\205\267\254\252\212" /* k+0,f}\nend\nif y then i=a('pttl',g)elseif p then a('del',g)end\nend\n */
-    "\301x\237\214q\355y\237\205\267\254\243m\263\322\240\016" /* end\nif x then\nif q and not y then\na('del',g)\nif m~='0' then a('hset',b,' */
-    "\226\354d\201t\252\212\330(q\242k\263\302\227t\241k)\223 1\242\275\017\n\301" /* released',t)end\nend\nreturn{(q or k~='' and t==k)and 1 or 0,0,f}\nend\nif  */
-    "L\355C\237\336sc\224e\312\313\202\356\233w\021'\202\301v\241\322" /* L and not C then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nif v=='0' */
-    "\240\330\275i,\331\277\022\251K \224(\3624\030\302)\3578)\263r\357" /*  then return{0,i,f}end\nlocal c=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\243c\237\217\306K\023\304pos\274\313\233MAXLEN\201\027\360\026" /* 8)\nif c then\nlocal u=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
-    ",\027)\223 \027\243\251u\240\336add\312\233XX\201\275e\252\326\313,\362" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
-    "4\030'0 0\314v\202\3630\202\306u\242\205rp\031h\274\313)\032\n\336add\312\233GT\201f+\325\211" /* 4]or '0 0 '..v)\nw(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\325x(i,0)+(u\337)*G\313\202\340\274\3412096\222\222\255\202\340\312\341209" /* .max(i,0)+(u+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\222\222\255\202\212\326\313,A[1]\364A[2]\364v\243h\227h\263e\240" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v)\nif h and h~=e then  */
-    "\342\032 \212\330\275i,\331\n" /* i=-1 end\nreturn{0,i,f}\n */
+    "\213x\237\213p\240\336\254\337'\251\213\011\304\355p\240z\014" /* if x then\nif p then a('pexpire',g,'1')end\nif k=='' and not p then z(e */
+    "\251\217\021p\252\272ttl\254)\241\013\ny=c\226N(nil,p\226e)\241'giv\200'\352" /* )end\nlocal c=p or a('pttl',g)==-2\ny=c and N(nil,p and e)=='given'\nelse */
+    "\ny=N\014,q\226e\244y\241true\237k=I\014\320\337\030z\014\203H(d\203\327\305" /* \ny=N(e,q and e)\nif y==true then\nk=I(e,d,'1')\nz(e)\nH(d)\nreturn{1, */
+    "k+\016\n\303y\240\341\272ttl\254)\263\213q\240\205\270\254\251\212" /* k+0,f}\nend\nif y then i=a('pttl',g)elseif q then a('del',g)end\nend\n */
+    "\303x\237\213p\355y\237\205\270\254\244m\265\357\240\015" /* end\nif x then\nif p and not y then\na('del',g)\nif m~='0' then a('hset',b,' */
+    "\225\354d\201t\251\212\327(p\252k\265\304\226t\241k)\223 1\252\276\016\n\303" /* released',t)end\nend\nreturn{(p or k~='' and t==k)and 1 or 0,0,f}\nend\nif  */
+    "L\355C\237\334sco\225\312\313\203\356\233w\020\030\303v\241\357" /* L and not C then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nif v=='0' */
+    "\240\327\276i,\330\300\021\250K \227(\3634\026\304)\3608)\265r\360" /*  then return{0,i,f}end\nlocal c=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\244c\237\217\274K\224(\306pos\275\313\233MAXLEN\201\025\361\024" /* 8)\nif c then\nlocal u=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
+    ",\025)\223 \025\244\250u\240\334add\312\233XX\201\276e\251\325\313,\363" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
+    "4\026\301 0\314v\203\3640\203\274u\252\205rp\027h\275\313)\031\n\334add\312\233GT\201f+\324\211" /* 4]or '0 0 '..v)\nw(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
+    ".\324x(i,0)+(u\335)*G\313\203\336\275\3372096\340\030\336\312\337209" /* .max(i,0)+(u+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
+    "6\340\030\212\325\313,A[1]\365A[2]\365v\244h\226h\265e\240" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v)\nif h and h~=e then  */
+    "\341\031 \212\327\276i,\330\n" /* i=-1 end\nreturn{0,i,f}\n */
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\217\371E(A\247t='\345s\276_\213ck__\002ann\234\265j\32420)\232':\265" /* local function E(A)\nlocal t='redisson_lock__channel'..j:sub(20)..':'.. */
-    "A\244d=\271\250\270\036n\351\270\201t)[2]>0\227'p\250l\315h'\273\251d\237\217" /* A\nlocal d=a('pubsub','numsub',t)[2]>0 and 'publish'\nif not d then\nlocal  */
-    "K=\035p\250\270\036shardn\351\270\201t)[2]\nd=K\227K>0\227'sp\250l\315h'" /* K=redis.pcall('pubsub','shardnumsub',t)[2]\nd=K and K>0 and 'spublish' */
-    "\375\332d,t\n\277x=\377t\204l\254\247Q=\377\272\233ho" /* \nend\nreturn d,t\nend\nlocal x=a('hgetall',g)\nlocal Q=a('hget',b,'ho */
-    "ld\003'\247R=e\241'*'\227\013\302\244c,B,\342{},{},0\nf\231y=\303#x,2 do" /* lder')\nlocal R=e=='*' and k==''\nlocal c,B,i={},{},0\nfor y=1,#x,2 do */
-    "\244p,S,q=x[y],x[y\337]:\001\002\203^(\253\037\346'\247C=S\242p\241Q\227" /* \nlocal p,S,q=x[y],x[y+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
-    "m\273p\241'sha\344'\242q\023t\276\351b\003(q)<=\206\231t\276\351b\003(q)>=f+2e9)\215\352" /* m\nif p=='shared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelse */
-    "if\015\241'*'\242e\241p)\223(\013\302\242\013C)\223(R\242\251c[1])\215\nc[#c\337]\005\n" /* if(e=='*' or e==p)and(k=='' or k==C)and(R or not c[1])then\nc[#c+1]=p\n */
-    "c[p]=C\352\nB[q\2420]=(B[q\2420\0300)\337\n\342\325\211.\325x(i,t\276\351b\003(q\360" /* c[p]=C\nelse\nB[q or 0]=(B[q or 0]or 0)+1\ni=math.max(i,tonumber(q)or  */
-    "\325\211.hu\350\202\212\301v\241'\014'\237\217C=0\nf\231Q,p \376 ipairs\333)" /* math.huge)\nend\nend\nif v=='-2' then\nlocal C=0\nfor Q,p in ipairs(c) */
-    "do\244d,t=E(p\243d\227c[p]\215\na(d,t\266[p]\202C=1\375\212\330" /* do\nlocal d,t=E(p)\nif d and c[p]then\na(d,t,c[p])\nC=1\nend\nend\nreturn{ */
-    "C\266[1]\223 C\2410\2271\242\017\n\301i>0\355c[1]\215 \330\275\017" /* C,c[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not c[1]then return{0,0,f} */
-    "\301i>0\227i<\325\211.hu\350\237\217p={}\nf\231q,C \376 pairs(B)do\np" /* end\nif i>0 and i<math.huge then\nlocal p={}\nfor q,C in pairs(B)do\np */
-    "[#p\337]=q\364C\375\340\236,i-f\337728\222\305\202\300t\254\266[1]\233" /* [#p+1]=q..' '..C\nend\na('pexpire',b,i-f+172800000)\na('hset',g,c[1],' */
-    "0 0 0 0\036sha\344\201tab\335.c\276cat(p\233 \007\202\321\254\266[1]\247p=\271" /* 0 0 0 0','shared',table.concat(p,' '))\na('hdel',g,c[1])\nlocal p=a('p */
-    "ttl\254\243p<0\242f+p>i\240\340\254,i-f\252H(i-f\247d,t" /* ttl',g)\nif p<0 or f+p>i then a('pexpire',g,i-f)end\nH(i-f)\nlocal d,t */
-    "=E(h\242\302\243d\240a(d,t\233\255\252\330\303\017\n\277\342\304" /* =E(h or '')\nif d then a(d,t,'0')end\nreturn{1,0,f}\nend\nlocal i=a('l */
-    "ran\350\274,\2759\247d=i[10]\nf\231Q,A \376 ipairs(i)do\nd=d \224(\377\272" /* range',j,0,9)\nlocal d=i[10]\nfor Q,A in ipairs(i)do\nd=d or(a('hget',b */
-    ",A\360\302):f\361\203^\253+ \253+ \253+ S'\202\277\342\011\273h\225\333[1\030" /* ,A)or ''):find('^%d+ %d+ %d+ S')\nend\nlocal i=false\nif h and(c[1]or  */
-    "\251x[1])\215\n" /* not x[1])then\n */
+    "\217\372E(A\246t='\344s\277_\215ck__\003ann\234\255j\32320)\232':\255" /* local function E(A)\nlocal t='redisson_lock__channel'..j:sub(20)..':'.. */
+    "A\245d=\272\247\271\035n\350\271\201t)[2]>0\226'p\247l\315h'\267\250d\237\217" /* A\nlocal d=a('pubsub','numsub',t)[2]>0 and 'publish'\nif not d then\nlocal  */
+    "K=\034p\247\271\035shardn\350\271\201t)[2]\nd=K\226K>0\226'sp\247l\315h'" /* K=redis.pcall('pubsub','shardnumsub',t)[2]\nd=K and K>0 and 'spublish' */
+    "\376\331d,t\n\300x=\001t\204l\254\246Q=\001\273\233ho" /* \nend\nreturn d,t\nend\nlocal x=a('hgetall',g)\nlocal Q=a('hget',b,'ho */
+    "ld\004'\246R=e\241'*'\226\011\304\245c,B,\341{},{},0\nf\231y=\305#x,2 do" /* lder')\nlocal R=e=='*' and k==''\nlocal c,B,i={},{},0\nfor y=1,#x,2 do */
+    "\245p,S,q=x[y],x[y\335]:\002\003\202^(\253\036\345'\246C=S\252p\241Q\226" /* \nlocal p,S,q=x[y],x[y+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
+    "m\267p\241'sha\343'\252q\224(t\277\350b\004(q)<=\206\231t\277\350b\004(q)>=f+2e9)\214\352" /* m\nif p=='shared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelse */
+    "if\014\241'*'\252e\241p)\223(\011\304\252\011C)\223(R\252\250c[1])\214\nc[#c\335]=p\n" /* if(e=='*' or e==p)and(k=='' or k==C)and(R or not c[1])then\nc[#c+1]=p\n */
+    "c[p]=C\352\nB[q\2520]=(B[q\2520\0260)\335\n\341\324\211.\324x(i,t\277\350b\004(q\361" /* c[p]=C\nelse\nB[q or 0]=(B[q or 0]or 0)+1\ni=math.max(i,tonumber(q)or  */
+    "\324\211.hu\347\203\212\303v\241'\013'\237\217C=0\nf\231Q,p \377 ipairs\332)" /* math.huge)\nend\nend\nif v=='-2' then\nlocal C=0\nfor Q,p in ipairs(c) */
+    "do\245d,t=E(p\244d\226c[p]\214\na(d,t\266[p]\203C=1\376\212\327" /* do\nlocal d,t=E(p)\nif d and c[p]then\na(d,t,c[p])\nC=1\nend\nend\nreturn{ */
+    "C\266[1]\223 C\2410\2261\252\016\n\303i>0\355c[1]\214 \327\276\016" /* C,c[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not c[1]then return{0,0,f} */
+    "\303i>0\226i<\324\211.hu\347\237\217p={}\nf\231q,C \377 pairs(B)do\np" /* end\nif i>0 and i<math.huge then\nlocal p={}\nfor q,C in pairs(B)do\np */
+    "[#p\335]=q\365C\376\336\236,i-f\335728\340\203\302t\254\266[1]\233" /* [#p+1]=q..' '..C\nend\na('pexpire',b,i-f+172800000)\na('hset',g,c[1],' */
+    "0 0 0 0\035sha\343\201tab\333.c\277cat(p\233 \006\203\321\254\266[1]\246p=\272" /* 0 0 0 0','shared',table.concat(p,' '))\na('hdel',g,c[1])\nlocal p=a('p */
+    "ttl\254\244p<0\252f+p>i\240\336\254,i-f\251H(i-f\246d,t" /* ttl',g)\nif p<0 or f+p>i then a('pexpire',g,i-f)end\nH(i-f)\nlocal d,t */
+    "=E(h\252\304\244d\240a(d,t\2330'\251\327\305\016\n\300\341\306" /* =E(h or '')\nif d then a(d,t,'0')end\nreturn{1,0,f}\nend\nlocal i=a('l */
+    "ran\347\275,\2769\246d=i[10]\nf\231Q,A \377 ipairs(i)do\nd=d \227(\001\273" /* range',j,0,9)\nlocal d=i[10]\nfor Q,A in ipairs(i)do\nd=d or(a('hget',b */
+    ",A\361\304):f\362\202^\253+ \253+ \253+ S\030\300\341\010\267h\224\332[1\026" /* ,A)or ''):find('^%d+ %d+ %d+ S')\nend\nlocal i=false\nif h and(c[1]or  */
+    "\250x[1])\214\n" /* not x[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\214c[1]\215 \340\254\341'\252f\231y=\303#x,2 do\273x[y]\263c[1]\215 " /* if c[1]then a('pexpire',g,'1')end\nfor y=1,#x,2 do\nif x[y]~=c[1]then  */
-    "\321\254,x[y]\252\212\342N(nil\266[1])\241'giv\200'\n\301c[1]\223 \251" /* a('hdel',g,x[y])end\nend\ni=N(nil,c[1])=='given'\nend\nif c[1]and not  */
-    "i\240\205\267\254\252\214\251d\240\356\233limit'\252\330c[1" /* i then a('del',g)end\nif not d then a('hdel',b,'limit')end\nreturn{c[1 */
-    "]\223 1\242\275\017\n" /* ]and 1 or 0,0,f}\n */
+    "\213c[1]\214 \336\254\337'\251f\231y=\305#x,2 do\267x[y]\265c[1]\214 " /* if c[1]then a('pexpire',g,'1')end\nfor y=1,#x,2 do\nif x[y]~=c[1]then  */
+    "\321\254,x[y]\251\212\341N(nil\266[1])\241'giv\200'\n\303c[1]\223 \250" /* a('hdel',g,x[y])end\nend\ni=N(nil,c[1])=='given'\nend\nif c[1]and not  */
+    "i\240\205\270\254\251\213\250d\240\356\233limit'\251\327c[1" /* i then a('del',g)end\nif not d then a('hdel',b,'limit')end\nreturn{c[1 */
+    "]\223 1\252\276\016\n" /* ]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
-    "\217c,h,t,p=\343pack(KEYS\247a=\372\373\244b=\205time'\247" /* local c,h,t,p=unpack(KEYS)\nlocal a=redis.call\nlocal b=a('time')\nlocal  */
-    "l=b[1]*\027+\325\211.f\213\224(b[2]/\027\247\371q(g\247b='\345" /* l=b[1]*1000+math.floor(b[2]/1000)\nlocal function q(g)\nlocal b='redis */
-    "s\276_\213ck__\002ann\234\265h\32420)\232':\265g\273\271\250\270\036n\351\270\236)[2]>0\240" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',b)[2]>0 then  */
-    "\332true \277d=\035p\250\270\036shardn\351\270\236)[2]\n\332" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "d\227d>0\n\277\371b(d\247f=t\276\351b\003((d\242\302):\001\002\203" /* d and d>0\nend\nlocal function b(d)\nlocal f=tonumber((d or ''):match(' */
-    "^\253+$\007\3600\n\332f<2^53\227\206\2310\n\277e=\377t\204l\201c\247" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',c)\nlocal  */
-    "d=\235m\350t\201p\233t\021\036hold\003\036\354\036limit'\247r=\304ran\350\201h," /* d=a('hmget',p,'token','holder','lease','limit')\nlocal r=a('lrange',h, */
-    "\275\032\247m=\325\211.m\376(\271ttl\201c),1e15\247j=b((d[4\030\302):\001\002" /* 0,-1)\nlocal m=math.min(a('pttl',c),1e15)\nlocal j=b((d[4]or ''):match */
-    "\203^(\253\253\374\374\374\374\374\374\374?) \007\247\022{}\nf\231\342\303#e,2 do\244" /* ('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) '))\nlocal c={}\nfor i=1,#e,2 do\nlocal  */
-    "h,f=e[i]\313[i\337]\244k\334,o\313,\342f:\001\002\203^(\253\037\037\037\317(%+?" /* h,f=e[i],e[i+1]\nlocal k,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+? */
-    ")%f[ %z]'\243k\237\214b(n)>l\227b(n)<l+2e9\237c[#c\337]={b(n)-l," /* )%f[ %z]')\nif k then\nif b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l, */
-    "k,b(o)%2^16+2^16*(j\337)\313,i,h}\375\264\214h\263'sha\344'\355c[1]\215" /* k,b(o)%2^16+2^16*(j+1),e,i,h}\nend\nelseif h~='shared' and not c[1]then */
-    "\244n\313,\342(d[3\030\302):\001\002\203^(\253\037\317(%+?)%f[ %z]'\243n\263d[1" /* \nlocal n,e,i=(d[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif n~=d[1 */
-    "]\215 e,\342'\201\302 \277n=h\241d[2]\nc[1]={m\334\227d[1],b(f)%2^16\334\227" /* ]then e,i='','' end\nlocal n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and  */
-    "e,i,h}\375\212tab\335.s\224t\333,\370(a,b)\332a[1]>b[1\030a[1]\241b" /* e,i,h}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or a[1]==b */
-    "[1]\223 a[6]<b[6]\200d\243\251c[1]\215 c[1]={m,\011,\275\011\233\201\302}\277" /* [1]and a[6]<b[6]end)\nif not c[1]then c[1]={m,false,0,false,'',''}end\nlocal  */
-    "d={#r+2^32*#c}\nf\231n,h \376 ipairs\333)do\244m,k,o\313,i,s=\343pack(h\247" /* d={#r+2^32*#c}\nfor n,h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal  */
-    "\0220\273k\237\022q(s)\223 3\2421\273b\015)>0\227b\015)<2^32\240\022c+8*e" /* c=0\nif k then\nc=q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e */
-    "+4*#i \212\212f\231n,\206\376 ipairs({m,b(k),o\266,s})do\nd[#d\337]=f\375\212" /* +4*#i end\nend\nfor n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\n */
-    "f\231n,g \376 ipairs(r)do\244b=\377t\201p,g\247c,j=2,\325\211.hu\350\244" /* for n,g in ipairs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal  */
-    "f,h\313=(b\242\302):\001\002\203^(\253\037\347[1-9]\253\253\253\253\374\374\374\374?)%f[ %z" /* f,h,e=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z */
-    "]'\243e\237c,j=\303f*\027+h/\027+e\273b:f\361\203^\253+ \253+ \253+ S\253+%f[" /* ]')\nif e then\nc,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ */
-    " %z]\007\215 \0225 \212\264\214\251b\237c,j=\275t\276\351b\003(\336sc\224e\201t,g\360" /*  %z]')then c=5 end\nelseif not b then\nc,j=0,tonumber(a('zscore',t,g)or  */
-    "0\202\277a=0\273j>l\240a=q(g)\223 2\2421 \212d[#d\337]=c\nd[#d\337" /* 0)\nend\nlocal a=0\nif j>l then a=q(g)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
-    "]=a\nd[#d\337]=g\375\332\210" /* ]=a\nd[#d+1]=g\nend\nreturn d\n */
+    "\217c,h,t,p=\342pack(KEYS\246a=\373\374\245b=\205time'\246" /* local c,h,t,p=unpack(KEYS)\nlocal a=redis.call\nlocal b=a('time')\nlocal  */
+    "l=b[1]*\025+\324\211.f\215\227(b[2]/\025\246\372q(g\246b='\344" /* l=b[1]*1000+math.floor(b[2]/1000)\nlocal function q(g)\nlocal b='redis */
+    "s\277_\215ck__\003ann\234\255h\32320)\232':\255g\267\272\247\271\035n\350\271\236)[2]>0\240" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',b)[2]>0 then  */
+    "\331true \300d=\034p\247\271\035shardn\350\271\236)[2]\n\331" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
+    "d\226d>0\n\300\372b(d\246f=t\277\350b\004((d\252\304):\002\003\202" /* d and d>0\nend\nlocal function b(d)\nlocal f=tonumber((d or ''):match(' */
+    "^\253+$\006\3610\n\331f<2^53\226\206\2310\n\300e=\001t\204l\201c\246" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',c)\nlocal  */
+    "d=\235m\347t\201p\233t\020\035hold\004\035\354\035limit'\246r=\306ran\347\201h," /* d=a('hmget',p,'token','holder','lease','limit')\nlocal r=a('lrange',h, */
+    "\276\031\246m=\324\211.m\377(\272ttl\201c),1e15\246j=b((d[4\026\304):\002\003" /* 0,-1)\nlocal m=math.min(a('pttl',c),1e15)\nlocal j=b((d[4]or ''):match */
+    "\202^(\253\253\375\375\375\375\375\375\375?) \006\246\021{}\nf\231\341\305#e,2 do\245" /* ('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) '))\nlocal c={}\nfor i=1,#e,2 do\nlocal  */
+    "h,f=e[i]\313[i\335]\245k\351,o\313,\341f:\002\003\202^(\253\036\036\036\317(%+?" /* h,f=e[i],e[i+1]\nlocal k,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+? */
+    ")%f[ %z]'\244k\237\213b(n)>l\226b(n)<l+2e9\237c[#c\335]={b(n)-l," /* )%f[ %z]')\nif k then\nif b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l, */
+    "k,b(o)%2^16+2^16*(j\335)\313,i,h}\376\263\213h\265'sha\343'\355c[1]\214" /* k,b(o)%2^16+2^16*(j+1),e,i,h}\nend\nelseif h~='shared' and not c[1]then */
+    "\245n\313,\341(d[3\026\304):\002\003\202^(\253\036\317(%+?)%f[ %z]'\244n\265d[1" /* \nlocal n,e,i=(d[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif n~=d[1 */
+    "]\214 e,\341'\201\304 \300n=h\241d[2]\nc[1]={m\351\226d[1],b(f)%2^16\351\226" /* ]then e,i='','' end\nlocal n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and  */
+    "e,i,h}\376\212tab\333.s\227t\332,\371(a,b)\331a[1]>b[1\026a[1]\241b" /* e,i,h}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or a[1]==b */
+    "[1]\223 a[6]<b[6]\200d\244\250c[1]\214 c[1]={m,\010,\276\010\233\201\304}\300" /* [1]and a[6]<b[6]end)\nif not c[1]then c[1]={m,false,0,false,'',''}end\nlocal  */
+    "d={#r+2^32*#c}\nf\231n,h \377 ipairs\332)do\245m,k,o\313,i,s=\342pack(h\246" /* d={#r+2^32*#c}\nfor n,h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal  */
+    "\0210\267k\237\021q(s)\223 3\2521\267b\014)>0\226b\014)<2^32\240\021c+8*e" /* c=0\nif k then\nc=q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e */
+    "+4*#i \212\212f\231n,\206\377 ipairs({m,b(k),o\266,s})do\nd[#d\335]=f\376\212" /* +4*#i end\nend\nfor n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\n */
+    "f\231n,g \377 ipairs(r)do\245b=\001t\201p,g\246c,j=2,\324\211.hu\347\245" /* for n,g in ipairs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal  */
+    "f,h\313=(b\252\304):\002\003\202^(\253\036\346[1-9]\253\253\253\253\375\375\375\375?)%f[ %z" /* f,h,e=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z */
+    "]'\244e\237c,j=\305f*\025+h/\025+e\267b:f\362\202^\253+ \253+ \253+ S\253+%f[" /* ]')\nif e then\nc,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ */
+    " %z]\006\214 \0215 \212\263\213\250b\237c,j=\276t\277\350b\004(\334sco\225\201t,g\361" /*  %z]')then c=5 end\nelseif not b then\nc,j=0,tonumber(a('zscore',t,g)or  */
+    "0\203\300a=0\267j>l\240a=q(g)\223 2\2521 \212d[#d\335]=c\nd[#d\335" /* 0)\nend\nlocal a=0\nif j>l then a=q(g)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
+    "]=a\nd[#d\335]=g\376\331\210" /* ]=a\nd[#d+1]=g\nend\nreturn d\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\217am=3\244o=\325\211.m\376(\271ttl\254),1e15\247F=o\263\014\227\235" /* local am=3\nlocal o=math.min(a('pttl',g),1e15)\nlocal F=o~=-2 and a('h */
-    "m\350t\254\313\233sha\344\007\224{}\244T,X=F[1],F[2]\244Q,C,ai,O=(T\242\302)" /* mget',g,e,'shared')or{}\nlocal T,X=F[1],F[2]\nlocal Q,C,ai,O=(T or '') */
-    ":\001\002\203^(\253\037\037\347%S\317'\247ab=T\355Q\355X\273" /* :match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ab=T and not Q and not X\nif  */
-    "ab\237Q,C,ai,O=m:\001\002\203^\253+$'\360'0\201f+(o<0\227d\242\325\211.m\376(o,1e" /* ab then\nQ,C,ai,O=m:match('^%d+$')or '0',f+(o<0 and d or math.min(o,1e */
-    "9)),T:\001\002\203^\253+$'\360'1\201d\232D\n\277\371R(n\247\342t\276" /* 9)),T:match('^%d+$')or '1',d..D\nend\nlocal function R(n)\nlocal i=ton */
-    "\351b\003(n\3600\n\332i>\206\223 i<f+2e9\227i\375C=R(C\3600\244y,q" /* umber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nC=R(C)or 0\nlocal y,q */
-    "={},0\nf\231i,S \376(X\242\302):g\001\002\203(\253\037\317\007do\n\342R(i\243i\237" /* ={},0\nfor i,S in(X or ''):gmatch('(%d+) (%d+)')do\ni=R(i)\nif i then\n */
-    "y[i]=(y[i\0300)+S\nq=q+S\375\277\371an(p\202f\231\342p,p+8 " /* y[i]=(y[i]or 0)+S\nq=q+S\nend\nend\nlocal function an(p)\nfor i=p,p+8  */
-    "do\244n=\026,i\243\251n\240\332\011 \277ac," /* do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal ac, */
-    "ad,E=(\377\272\334\360\302):\001\002\203^(\253\037\037\346S'\243E\023n\241e" /* ad,E=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif E and(n==e */
-    "\242ac*\027+ad/\027+E>f)\215 \332n \212\212\277\371ao" /*  or ac*1000+ad/1000+E>f)then return n end\nend\nend\nlocal function ao */
-    "(u\202\332q\2410\023u\242\377t\204l\254)[2]\263\322)\223(\251h\242an(0)\241\011" /* (u)\nreturn q==0 and(u or a('hgetall',g)[2]~='0')and(not h or an(0)==false */
-    "\202\277u,x=(\377\272\233limit'\360\302):\001\002\203^(\253\253\374\374\374\374" /* )\nend\nlocal u,x=(a('hget',b,'limit')or ''):match('^(%d%d?%d?%d?%d?%d */
-    "\374\374\374?) (\253\317%f[ %z]'\247Y=u\227u\263ARGV[2]\223 R(x)\223 \251ao" /* ?%d?%d?%d?) (%d+)%f[ %z]')\nlocal Y=u and u~=ARGV[2]and R(x)and not ao */
-    "(T\242X\242o\241\014)\223{2,t\276\351b\003(u),\331\244U=d\241\322\227Y\227Y[2\030" /* (T or X or o==-2)and{2,tonumber(u),f}\nlocal U=d=='0' and Y and Y[2]or  */
-    "t\276\351b\003(ARGV[2]\247\371ae(i\243u\241ARGV[2]\215 \342\325\211.\325x(" /* tonumber(ARGV[2])\nlocal function ae(i)\nif u==ARGV[2]then i=math.max( */
-    "R(x\360i,i\252\016limit\201ARGV[2]\364i\202\277\306{}\244" /* R(x)or i,i)end\na('hset',b,'limit',ARGV[2]..' '..i)\nend\nlocal u={}\nlocal  */
-    "x={}\244aa\244V\244aj\244ak=m\357\0320)\263r\357\0320\247" /* x={}\nlocal aa\nlocal V\nlocal aj\nlocal ak=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
-    "\371\204(P,B,i,af,O\202y[i]=(y[i\0300)\337\nq=q\337\nu[#u\337]=P\nu[#u\337]=" /* function al(P,B,i,af,O)\ny[i]=(y[i]or 0)+1\nq=q+1\nu[#u+1]=P\nu[#u+1]= */
-    "B\364i\364af\364O\n\277\371ap(\243y[C]\215\ny[C" /* B..' '..i..' '..af..' '..O\nend\nlocal function ap()\nif y[C]then\ny[C */
-    "]=y[C]\032\nq=q\032\375\277\371Z(W\247aq,I=\325\211.f\226xp(" /* ]=y[C]-1\nq=q-1\nend\nend\nlocal function Z(W)\nlocal aq,I=math.frexp( */
-    "W\247B=\325\211.\325x(2^(I-5),1\202\332\325\211.ceil((f+W)/B)*B\n\277" /* W)\nlocal B=math.max(2^(I-5),1)\nreturn math.ceil((f+W)/B)*B\nend\nlocal  */
-    "\371ag(P,W,af,O,B,I\247ah=t\276\351b\003(m\3600\nm=ah>=t\276\351b\003(r)" /* function ag(P,W,af,O,B,I)\nlocal ah=tonumber(m)or 0\nm=ah>=tonumber(r) */
-    "\223 ah<2^53\225\203%.0f\007:f\224\001(ah\337\360r\273P\241e\240aa=m \212\204(P," /* and ah<2^53 and('%.0f'):format(ah+1)or r\nif P==e then aa=m end\nal(P, */
-    "m,Z(W),af,O\202x[#x\337]={P,B,I,m\364f\364W}\n\277\371a" /* m,Z(W),af,O)\nx[#x+1]={P,B,I,m..' '..f..' '..W}\nend\nlocal function a */
-    "h(W\247p,af=\275\011\nwhi\335#x<am do\244n=h\273p>0\240n=\026" /* h(W)\nlocal p,af=0,false\nwhile#x<am do\nlocal n=h\nif p>0 then n=a('lindex',j */
-    ",p\252\214W\023\251n\242n\241W)\215\273a\206\231U>0\227q>=U\240\332" /* ,p)end\nif W and(not n or n==W)then\nif af or U>0 and q>=U then return  */
-    "\212ag(W\320\341\201d\232D\202W=nil\np\005\337\352\214\251n\237\261\352\244" /* end\nag(W,d,'1',d..D)\nW=nil\np=p+1\nelseif not n then\nreturn\nelse\nlocal  */
-    "I='\345s\276_\213ck__\002ann\234\265j\32420)\232':\265n\244B=\271\250\270\036n\351" /* I='redisson_lock__channel'..j:sub(20)..':'..n\nlocal B=a('pubsub','num */
-    "\270\201I)[2]>0\227'p\250l\315h'\273\251B\237\217W=\035p\250\270" /* sub',I)[2]>0 and 'publish'\nif not B then\nlocal W=redis.pcall('pubsub */
-    "\036shardn\351\270\201I)[2]\nB=W\227W>0\227'sp\250l\315h'\n\277am=n\241J\227" /* ','shardnumsub',I)[2]\nB=W and W>0 and 'spublish'\nend\nlocal am=n==J and  */
-    "\3624\030\377\272\334\247ac,ad,E=(am\242\302):\001\002\203^(\253\037\347[1" /* s[4]or a('hget',b,n)\nlocal ac,ad,E=(am or ''):match('^(%d+) (%d+) ([1 */
-    "-9]\253\253\253\253\374\374\374\374?)%f[ %z]'\247W=t\276\351b\003((am\242\302):\001\002\203" /* -9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal W=tonumber((am or ''):match(' */
-    "^\253+ \253+ \253+ S(\253\317%f[ %z]\007\243E\227ac*\027+ad/\027+E<=\206\215\273" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]'))\nif E and ac*1000+ad/1000+E<=f then\nif  */
-    "U>0\227q>=U\240\332\212z(n\202\264\214B\023a\206\231\251W\242W>0\227" /* U>0 and q>=U then return end\nz(n)\nelseif B and(af or not W or W>0 and  */
-    "q>=W)\215\273\251W\240aj\005 \301\251E\240V={n,B,I}\212\261\352" /* q>=W)then\nif not W then aj=p end\nif not E then V={n,B,I}end\nreturn\nelse */
-    "\214B\237\214R((\377t\254\334\360\302):\001\002\203^\253+ (\253\346\007)\215\nz(n\202" /* if B then\nif R((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\nz(n)\n */
-    "\264\nag(n,E\2330\0360\201B,I\202p\005\337\375\264\214E\237p\005\337\352\214q\241" /* else\nag(n,E,'0','0',B,I)\np=p+1\nend\nelseif E then\np=p+1\nelseif q== */
-    "0\237\261\352\244E,a\022\336sc\224e\312\334\360'0\036s\031pe\316:\265n\244" /* 0 then\nreturn\nelse\nlocal E,ac=a('zscore',l,n)or '0','suspect:'..n\nlocal  */
-    "ad,W=(\377\272,ac\360\302):\001\002\203(%S\037\317'\243ad\263E\242t\276\351b\003(" /* ad,W=(a('hget',b,ac)or ''):match('(%S+) (%d+)')\nif ad~=E or tonumber( */
-    "W)>\206\215\n\326,ac,E\364f\202\3630\202W=f\n\301W+M<=\206\231t\276\351" /* W)>f then\na('hset',b,ac,E..' '..f)\nw(0)\nW=f\nend\nif W+M<=f or tonum */
-    "b\003(E)<=\206\215\nz(n\202\264\naf=true\np\005\337\375\212\212\212\277" /* ber(E)<=f then\nz(n)\nelse\naf=true\np=p+1\nend\nend\nend\nend\nend\nlocal  */
-    "\371ac(p\247F,E=\377t\204l\254),{}\nf\231\342\303#F,2 do\244y=" /* function ac(p)\nlocal F,E=a('hgetall',g),{}\nfor i=1,#F,2 do\nlocal y= */
-    "F[i\337]:\001\002\203^\253+ (\253\346'\247W=y\227F[i]\263'sha\344'\355R(y\243" /* F[i+1]:match('^%d+ (%d+) ')\nlocal W=y and F[i]~='shared' and not R(y)\nif  */
-    "F[i]\263e\023p\242W)\215 E[#E\337]=F[i]\212\212f\231\342\303#E,\027 do\n\321" /* F[i]~=e and(p or W)then E[#E+1]=F[i]end\nend\nfor i=1,#E,1000 do\na('hdel */
-    "\254,\343pack(E,i,\325\211.m\376(i+999,#E))\202\212\277\371F(E\247" /* ',g,unpack(E,i,math.min(i+999,#E)))\nend\nend\nlocal function F(E)\nlocal  */
-    "R,W={},0\nf\231i,S \376 pairs(y)do\273S>0\237R[#R\337]=i\364S\nW=\325\211" /* R,W={},0\nfor i,S in pairs(y)do\nif S>0 then\nR[#R+1]=i..' '..S\nW=math */
-    ".\325x(W,i\202\212\277p=W-f\244ad=#x>0\227o\263\014\227\235l\200\254" /* .max(W,i)\nend\nend\nlocal p=W-f\nlocal ad=#x>0 and o~=-2 and a('hlen',g */
-    ")>2*q\3376\nif#x>0\237\016t\021\201m\233hold\003\201x[#x][1]\233\226\354" /* )>2*q+16\nif#x>0 then\na('hset',b,'token',m,'holder',x[#x][1],'release */
-    "d\201t\233\354\201m\243ak\242p>9999999\240\363p\252f\231i,W \376 ipairs(ak" /* d',t,'lease',m)\nif ak or p>9999999 then w(p)end\nfor i,W in ipairs(ak */
-    "\227\377t\204l\236)\224{})do\273i%2\2411\227W:f\361(h\227'^s\031pe\316:'\242" /*  and a('hgetall',b)or{})do\nif i%2==1 and W:find(h and '^suspect:' or  */
-    "':\007\215 \356,W\252\212\264\214E\227m\263\322\237\016" /* ':')then a('hdel',b,W)end\nend\nelseif E and m~='0' then\na('hset',b,' */
-    "\226\354d\201t\202\212u[#u\337]='sha\344'\nu[#u\337]=tab\335.c\276cat(R\233 '\243o" /* released',t)\nend\nu[#u+1]='shared'\nu[#u+1]=table.concat(R,' ')\nif o */
-    "\263\014\227p>o\240\340\254,p\252\300t\254,\343pack(u)\243E\240" /* ~=-2 and p>o then a('pexpire',g,p)end\na('hset',g,unpack(u))\nif E then  */
-    "\321\254,E\252\214o\241\014\227\035p\311\254,p)\2631\237\205" /* a('hdel',g,E)end\nif o==-2 and redis.pcall('pexpire',g,p)~=1 then\na(' */
-    "\267\254\202\340\254,p\202\301p<o\240\340\254,p\252\214ad" /* del',g)\na('pexpire',g,p)\nend\nif p<o then a('pexpire',g,p)end\nif ad */
-    "\240ac(\252f\231aq\334 \376 ipairs(x)do\244P,B,I,E=\343pack(n\243h\240" /*  then ac()end\nfor aq,n in ipairs(x)do\nlocal P,B,I,E=unpack(n)\nif h then  */
-    "z(P\252\214B\240a(B,I,E\252\212H(p\243V\227V[1]\241h\023p\337\305" /* z(P)end\nif B then a(B,I,E)end\nend\nH(p)\nif V and V[1]==h and(p+1000 */
-    "<o \224#x>0)\215 a(V[2],V[3]\233\255\252o\005\375" /* <o or#x>0)then a(V[2],V[3],'0')end\no=p\nend\n */
+    "\217am=3\245o=\324\211.m\377(\272ttl\254),1e15\246F=o\265\013\226\235" /* local am=3\nlocal o=math.min(a('pttl',g),1e15)\nlocal F=o~=-2 and a('h */
+    "m\347t\254\313\233sha\343\006\227{}\245T,X=F[1],F[2]\245Q,D,ai,O=(T\252\304)" /* mget',g,e,'shared')or{}\nlocal T,X=F[1],F[2]\nlocal Q,D,ai,O=(T or '') */
+    ":\002\003\202^(\253\036\036\346%S\317'\246ab=T\355Q\355X\267" /* :match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ab=T and not Q and not X\nif  */
+    "ab\237Q,D,ai,O=m:\002\003\202^\253+$'\361\301\201f+(o<0\226d\252\324\211.m\377(o,1e" /* ab then\nQ,D,ai,O=m:match('^%d+$')or '0',f+(o<0 and d or math.min(o,1e */
+    "9)),T:\002\003\202^\253+$'\361'1\201d\232y\n\300\372R(n\246\341t\277" /* 9)),T:match('^%d+$')or '1',d..y\nend\nlocal function R(n)\nlocal i=ton */
+    "\350b\004(n\3610\n\331i>\206\223 i<f+2e9\226i\376D=R(D\3610\245B,q" /* umber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=R(D)or 0\nlocal B,q */
+    "={},0\nf\231i,S \377(X\252\304):g\002\003\202(\253\036\317\006do\n\341R(i\244i\237" /* ={},0\nfor i,S in(X or ''):gmatch('(%d+) (%d+)')do\ni=R(i)\nif i then\n */
+    "B[i]=(B[i\0260)+S\nq=q+S\376\300\372an(p\203f\231\341p,p+8 " /* B[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal function an(p)\nfor i=p,p+8  */
+    "do\245n=\024,i\244\250n\240\331\010 \300ac," /* do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal ac, */
+    "ad,E=(\001\273\351\361\304):\002\003\202^(\253\036\036\345S'\244E\224(n\241e" /* ad,E=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif E and(n==e */
+    "\252ac*\025+ad/\025+E>f)\214 \331n \212\212\300\372ao" /*  or ac*1000+ad/1000+E>f)then return n end\nend\nend\nlocal function ao */
+    "(u\203\331q\2410\224(u\252\001t\204l\254)[2]\265\357)\223(\250h\252an(0)\241\010" /* (u)\nreturn q==0 and(u or a('hgetall',g)[2]~='0')and(not h or an(0)==false */
+    "\203\300u,x=(\001\273\233limit'\361\304):\002\003\202^(\253\253\375\375\375\375" /* )\nend\nlocal u,x=(a('hget',b,'limit')or ''):match('^(%d%d?%d?%d?%d?%d */
+    "\375\375\375?) (\253\317%f[ %z]'\246Y=u\226u\265ARGV[2]\223 R(x)\223 \250ao" /* ?%d?%d?%d?) (%d+)%f[ %z]')\nlocal Y=u and u~=ARGV[2]and R(x)and not ao */
+    "(T\252X\252o\241\013)\223{2,t\277\350b\004(u),\330\245U=d\241\357\226Y\226Y[2\026" /* (T or X or o==-2)and{2,tonumber(u),f}\nlocal U=d=='0' and Y and Y[2]or  */
+    "t\277\350b\004(ARGV[2]\246\372ae(i\244u\241ARGV[2]\214 \341\324\211.\324x(" /* tonumber(ARGV[2])\nlocal function ae(i)\nif u==ARGV[2]then i=math.max( */
+    "R(x\361i,i\251\015limit\201ARGV[2]\365i\203\300\274{}\245" /* R(x)or i,i)end\na('hset',b,'limit',ARGV[2]..' '..i)\nend\nlocal u={}\nlocal  */
+    "x={}\245aa\245V\245aj\245ak=m\360\0310)\265r\360\0310\246" /* x={}\nlocal aa\nlocal V\nlocal aj\nlocal ak=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
+    "\372\204(P,C,i,af,O\203B[i]=(B[i\0260)\335\nq=q\335\nu[#u\335]=P\nu[#u\335]=" /* function al(P,C,i,af,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nu[#u+1]=P\nu[#u+1]= */
+    "C\365i\365af\365O\n\300\372ap(\244B[D]\214\nB[D" /* C..' '..i..' '..af..' '..O\nend\nlocal function ap()\nif B[D]then\nB[D */
+    "]=B[D]\031\nq=q\031\376\300\372Z(W\246aq,I=\324\211.f\225xp(" /* ]=B[D]-1\nq=q-1\nend\nend\nlocal function Z(W)\nlocal aq,I=math.frexp( */
+    "W\246C=\324\211.\324x(2^(I-5),1\203\331\324\211.ceil((f+W)/C)*C\n\300" /* W)\nlocal C=math.max(2^(I-5),1)\nreturn math.ceil((f+W)/C)*C\nend\nlocal  */
+    "\372ag(P,W,af,O,C,I\246ah=t\277\350b\004(m\3610\nm=ah>=t\277\350b\004(r)" /* function ag(P,W,af,O,C,I)\nlocal ah=tonumber(m)or 0\nm=ah>=tonumber(r) */
+    "\223 ah<2^53\224\202%.0f\006:f\227\002(ah\335\361r\267P\241e\240aa=m \212\204(P," /* and ah<2^53 and('%.0f'):format(ah+1)or r\nif P==e then aa=m end\nal(P, */
+    "m,Z(W),af,O\203x[#x\335]={P,C,I,m\365f\365W}\n\300\372a" /* m,Z(W),af,O)\nx[#x+1]={P,C,I,m..' '..f..' '..W}\nend\nlocal function a */
+    "h(W\246p,af=\276\010\nwhi\333#x<am do\245n=h\267p>0\240n=\024" /* h(W)\nlocal p,af=0,false\nwhile#x<am do\nlocal n=h\nif p>0 then n=a('lindex',j */
+    ",p\251\213W\224(\250n\252n\241W)\214\267a\206\231U>0\226q>=U\240\331" /* ,p)end\nif W and(not n or n==W)then\nif af or U>0 and q>=U then return  */
+    "\212ag(W\320\337\201d\232y\203W=nil\np=p\335\352\213\250n\237\261\352\245" /* end\nag(W,d,'1',d..y)\nW=nil\np=p+1\nelseif not n then\nreturn\nelse\nlocal  */
+    "I='\344s\277_\215ck__\003ann\234\255j\32320)\232':\255n\245C=\272\247\271\035n\350" /* I='redisson_lock__channel'..j:sub(20)..':'..n\nlocal C=a('pubsub','num */
+    "\271\201I)[2]>0\226'p\247l\315h'\267\250C\237\217W=\034p\247\271" /* sub',I)[2]>0 and 'publish'\nif not C then\nlocal W=redis.pcall('pubsub */
+    "\035shardn\350\271\201I)[2]\nC=W\226W>0\226'sp\247l\315h'\n\300am=n\241J\226" /* ','shardnumsub',I)[2]\nC=W and W>0 and 'spublish'\nend\nlocal am=n==J and  */
+    "\3634\026\001\273\351\246ac,ad,E=(am\252\304):\002\003\202^(\253\036\346[1" /* s[4]or a('hget',b,n)\nlocal ac,ad,E=(am or ''):match('^(%d+) (%d+) ([1 */
+    "-9]\253\253\253\253\375\375\375\375?)%f[ %z]'\246W=t\277\350b\004((am\252\304):\002\003\202" /* -9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal W=tonumber((am or ''):match(' */
+    "^\253+ \253+ \253+ S(\253\317%f[ %z]\006\244E\226ac*\025+ad/\025+E<=\037\267" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]'))\nif E and ac*1000+ad/1000+E<=f then\nif  */
+    "U>0\226q>=U\240\331\212z(n\203\263\213C\224(a\206\231\250W\252W>0\226" /* U>0 and q>=U then return end\nz(n)\nelseif C and(af or not W or W>0 and  */
+    "q>=W)\214\267\250W\240aj=p \303\250E\240V={n,C,I}\212\261\352" /* q>=W)then\nif not W then aj=p end\nif not E then V={n,C,I}end\nreturn\nelse */
+    "\213C\237\213R((\001t\254\351\361\304):\002\003\202^\253+ (\253\345\006)\214\nz(n\203" /* if C then\nif R((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\nz(n)\n */
+    "\263\nag(n,E\2330\201\301\201C,I\203p=p\335\376\263\213E\237p=p\335\352\213q\241" /* else\nag(n,E,'0','0',C,I)\np=p+1\nend\nelseif E then\np=p+1\nelseif q== */
+    "0\237\261\352\245E,a\021\334sco\225\312\351\361\301\035s\027pe\316:\255n\245" /* 0 then\nreturn\nelse\nlocal E,ac=a('zscore',l,n)or '0','suspect:'..n\nlocal  */
+    "ad,W=(\001\273,ac\361\304):\002\003\202(%S\036\317'\244ad\265E\252t\277\350b\004(" /* ad,W=(a('hget',b,ac)or ''):match('(%S+) (%d+)')\nif ad~=E or tonumber( */
+    "W)>\037\n\325,ac,E\365f\203\3640\203W=f\n\303W+M<=\206\231t\277\350" /* W)>f then\na('hset',b,ac,E..' '..f)\nw(0)\nW=f\nend\nif W+M<=f or tonum */
+    "b\004(E)<=\037\nz(n\203\263\naf=true\np=p\335\376\212\212\212\300" /* ber(E)<=f then\nz(n)\nelse\naf=true\np=p+1\nend\nend\nend\nend\nend\nlocal  */
+    "\372ac(p\246F,E=\001t\204l\254),{}\nf\231\341\305#F,2 do\245B=" /* function ac(p)\nlocal F,E=a('hgetall',g),{}\nfor i=1,#F,2 do\nlocal B= */
+    "F[i\335]:\002\003\202^\253+ (\253\345'\246W=B\226F[i]\265'sha\343'\355R(B\244" /* F[i+1]:match('^%d+ (%d+) ')\nlocal W=B and F[i]~='shared' and not R(B)\nif  */
+    "F[i]\265e\224(p\252W)\214 E[#E\335]=F[i]\212\212f\231\341\305#E,\025 do\n\321" /* F[i]~=e and(p or W)then E[#E+1]=F[i]end\nend\nfor i=1,#E,1000 do\na('hdel */
+    "\254,\342pack(E,i,\324\211.m\377(i+999,#E))\203\212\300\372F(E\246" /* ',g,unpack(E,i,math.min(i+999,#E)))\nend\nend\nlocal function F(E)\nlocal  */
+    "R,W={},0\nf\231i,S \377 pairs(B)do\267S>0\237R[#R\335]=i\365S\nW=\324\211" /* R,W={},0\nfor i,S in pairs(B)do\nif S>0 then\nR[#R+1]=i..' '..S\nW=math */
+    ".\324x(W,i\203\212\300p=W-f\245ad=#x>0\226o\265\013\226\235l\200\254" /* .max(W,i)\nend\nend\nlocal p=W-f\nlocal ad=#x>0 and o~=-2 and a('hlen',g */
+    ")>2*q\3356\nif#x>0\237\015t\020\201m\233hold\004\201x[#x][1]\233\225\354" /* )>2*q+16\nif#x>0 then\na('hset',b,'token',m,'holder',x[#x][1],'release */
+    "d\201t\233\354\201m\244ak\252p>9999999\240\364p\251f\231i,W \377 ipairs(ak" /* d',t,'lease',m)\nif ak or p>9999999 then w(p)end\nfor i,W in ipairs(ak */
+    "\226\001t\204l\236)\227{})do\267i%2\2411\226W:f\362(h\226'^s\027pe\316:'\252" /*  and a('hgetall',b)or{})do\nif i%2==1 and W:find(h and '^suspect:' or  */
+    "':\006\214 \356,W\251\212\263\213E\226m\265\357\237\015" /* ':')then a('hdel',b,W)end\nend\nelseif E and m~='0' then\na('hset',b,' */
+    "\225\354d\201t\203\212u[#u\335]='sha\343'\nu[#u\335]=tab\333.c\277cat(R\233 '\244o" /* released',t)\nend\nu[#u+1]='shared'\nu[#u+1]=table.concat(R,' ')\nif o */
+    "\265\013\226p>o\240\336\254,p\251\302t\254,\342pack(u)\244E\240" /* ~=-2 and p>o then a('pexpire',g,p)end\na('hset',g,unpack(u))\nif E then  */
+    "\321\254,E\251\213o\241\013\226\034p\311\254,p)\2651\237\205" /* a('hdel',g,E)end\nif o==-2 and redis.pcall('pexpire',g,p)~=1 then\na(' */
+    "\270\254\203\336\254,p\203\303p<o\240\336\254,p\251\213ad" /* del',g)\na('pexpire',g,p)\nend\nif p<o then a('pexpire',g,p)end\nif ad */
+    "\240ac(\251f\231aq\351 \377 ipairs(x)do\245P,C,I,E=\342pack(n\244h\240" /*  then ac()end\nfor aq,n in ipairs(x)do\nlocal P,C,I,E=unpack(n)\nif h then  */
+    "z(P\251\213C\240a(C,I,E\251\212H(p\244V\226V[1]\241h\224(p\335\264" /* z(P)end\nif C then a(C,I,E)end\nend\nH(p)\nif V and V[1]==h and(p+1000 */
+    "<o \227#x>0)\214 a(V[2],V[3]\2330'\251o=p\376" /* <o or#x>0)then a(V[2],V[3],'0')end\no=p\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\217n=d\241\322\244p=v:\001\002\203^-(.*)'\247I=t\276\351b\003(k\3600\244" /* local n=d=='0'\nlocal p=v:match('^-(.*)')\nlocal I=tonumber(k)or 0\nlocal  */
-    "B=t\276\351b\003(Q\3600\244P=T\227C>f\244R=\251n\227P\023p\227Q\241" /* B=tonumber(Q)or 0\nlocal P=T and C>f\nlocal R=not n and P and(p and Q== */
-    "k\242\251p\227B>I\227B<2^53\247\371V(\202\332\340\236" /* k or not p and B>I and B<2^53)\nlocal function V()\nreturn a('pexpire',b */
-    ",\325\211.\325x(o\320)\337728\222\305\202\277E=(n\242R)\223 V()\2410\273R\237" /* ,math.max(o,d)+172800000)\nend\nlocal E=(n or R)and V()==0\nif R then\n */
-    "\217R,\342ai\241\322\227p,Z(d\243R\242i>=C\240O=d\232D \264 \342C \301" /* local R,i=ai=='0' and p,Z(d)\nif R or i>=C then O=d..D else i=C end\nif  */
-    "K\240z\015\252\214\251ab\240ap(\252\204\015,Q,i,p\242ai,O\202ae(i\243" /* K then z(e)end\nif not ab then ap()end\nal(e,Q,i,p or ai,O)\nae(i)\nif  */
-    "ab\237F(\202\306{}\n\301h\023ab\242R)\215 ah(\252F(\243E\240" /* ab then\nF()\nu={}\nend\nif h and(ab or R)then ah()end\nF()\nif E then  */
-    "V(\252\330\303B,\331\352\214p\237\330-\303\017\352\214Y\355" /* V()end\nreturn{1,B,f}\nelseif p then\nreturn{-1,0,f}\nelseif Y and not  */
-    "n\237\332Y\n\277p=P\023\251n\242\013\302\242Q\241k\243p\237" /* n then\nreturn Y\nend\nlocal p=P and(not n or k=='' or Q==k)\nif p then\n */
-    "t=Q\nap(\202\306{e,Q\232' 0 0 \255}\n\301I>c\355n\240m=\322\232k \301" /* t=Q\nap()\nu={e,Q..' 0 0 0'}\nend\nif I>c and not n then m='0'..k end\nif  */
-    "n\227\013\302\023K\242\251p)\215 z\015\252\217B=o\241\014\242X\242p\273B" /* n and k=='' and(K or not p)then z(e)end\nlocal B=o==-2 or X or p\nif B */
-    "\240ah(\251n\227e\252\217E=n\227ao(B\247C\nif#x>0\242X\227" /*  then ah(not n and e)end\nlocal E=n and ao(B)\nlocal C\nif#x>0 or X and  */
-    "q>0\237\214aa\240ae(Z(d)\252if#x>0\242p\240F(p\355aa\227" /* q>0 then\nif aa then ae(Z(d))end\nif#x>0 or p then F(p and not aa and  */
-    "e\252\264\214B\237\214o\263\014\237\340\254\341'\202o=1\nac(true\202" /* e)end\nelseif B then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nac(true)\n */
-    "\212C=h\227N(\251n\227e,T\227e\243C\241true\355n\237\214o\263" /* end\nC=h and N(not n and e,T and e)\nif C==true and not n then\nif o~= */
-    "\014\240o=\271ttl\254\252\306{}\nag\015\320\341\201d\232D\202ae(Z(d)\202F(\202u,x={" /* -2 then o=a('pttl',g)end\nu={}\nag(e,d,'1',d..D)\nae(Z(d))\nF()\nu,x={ */
-    "},{}\nah(\202if#x>0\240F(\252\264\214C\241'giv\200'\237o=\271ttl\254\202" /* },{}\nah()\nif#x>0 then F()end\nelseif C=='given' then\no=a('pttl',g)\n */
-    "\264\273p\227m\263\322\240\016\226\354d\201t\252\214o\263\014\240" /* else\nif p and m~='0' then a('hset',b,'released',t)end\nif o~=-2 then  */
-    "\205\267\254\252\212\301n\237\214E\240\356\233limit'\252" /* a('del',g)end\nend\nend\nif n then\nif E then a('hdel',b,'limit')end\n */
-    "\330(p\242k\263\302\227t\241k)\223 1\242\275\017\n\301aa\240\330\303" /* return{(p or k~='' and t==k)and 1 or 0,0,f}\nend\nif aa then return{1, */
-    "t\276\351b\003(aa),\331\301L\023q>0\242\251B)\215\n\336sc\224e\312\313\202\356" /* tonumber(aa),f}end\nif L and(q>0 or not B)then\na('zscore',l,e)\na('hdel',b */
-    "\233w\021'\202\277p=o\273U>0\227q>=U\237\217n=\325\211.hu\350\nf\231" /* ,'woken')\nend\nlocal p=o\nif U>0 and q>=U then\nlocal n=math.huge\nfor  */
-    "i,S \376 pairs(y)do\273S>0\240n=\325\211.m\376(n,i\252\212p=n-f\n\301" /* i,S in pairs(y)do\nif S>0 then n=math.min(n,i)end\nend\np=n-f\nend\nif  */
-    "v\241\322\240\330\275p,\331\277n=aj\227an(aj\247q=aj\023n\241" /* v=='0' then return{0,p,f}end\nlocal n=aj and an(aj)\nlocal q=aj and(n== */
-    "e\242n\241\011\355K\247\342\251K \224(\3624\030\302)\3578)\263r\357" /* e or n==false and not K)\nlocal i=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\243i\237\217\342K\023\304pos\274\313\233MAXLEN\201\027\360\026" /* 8)\nif i then\nlocal i=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
-    ",\027)\223 \027\243\251i\240\336add\312\233XX\201\275e\252\326\313,\362" /* ,1000)and 1000)\nif not i then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
-    "4\030'0 0\314v\202\3630\202\342i\242\205rp\031h\274\313)\032\n\336add\312\233GT\201f+\325\211" /* 4]or '0 0 '..v)\nw(0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\325x(o,0)+(i\337)*G\313\202\340\274\3412096\222\222\255\202\340\312\341209" /* .max(o,0)+(i+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\222\222\255\202\212ae(Z(2*v)\202\326\313,A[1]\364A[2]\364v\232' S\265" /* 600000')\nend\nae(Z(2*v))\na('hset',b,e,A[1]..' '..A[2]..' '..v..' S'.. */
-    "ARGV[2]\243q\240p=v/25 \264\214h\227h\263e\240p=\032 \212\330\275p" /* ARGV[2])\nif q then p=v/25 elseif h and h~=e then p=-1 end\nreturn{0,p */
-    ",\331\n" /* ,f}\n */
+    "\217n=d\241\357\245p=v:\002\003\202^-(.*)'\246I=t\277\350b\004(k\3610\245" /* local n=d=='0'\nlocal p=v:match('^-(.*)')\nlocal I=tonumber(k)or 0\nlocal  */
+    "C=t\277\350b\004(Q\3610\245P=T\226D>f\245R=\250n\226P\224(p\226Q\241" /* C=tonumber(Q)or 0\nlocal P=T and D>f\nlocal R=not n and P and(p and Q== */
+    "k\252\250p\226C>I\226C<2^53\246\372V(\203\331\336\236" /* k or not p and C>I and C<2^53)\nlocal function V()\nreturn a('pexpire',b */
+    ",\324\211.\324x(o\320)\335728\340\203\300E=(n\252R)\223 V()\2410\267R\237" /* ,math.max(o,d)+172800000)\nend\nlocal E=(n or R)and V()==0\nif R then\n */
+    "\217R,\341ai\241\357\226p,Z(d\244R\252i>=D\240O=d\232y \263 \341D \303" /* local R,i=ai=='0' and p,Z(d)\nif R or i>=D then O=d..y else i=D end\nif  */
+    "K\240z\014\251\213\250ab\240ap(\251\204\014,Q,i,p\252ai,O\203ae(i\244" /* K then z(e)end\nif not ab then ap()end\nal(e,Q,i,p or ai,O)\nae(i)\nif  */
+    "ab\237F(\203\274{}\n\303h\224(ab\252R)\214 ah(\251F(\244E\240" /* ab then\nF()\nu={}\nend\nif h and(ab or R)then ah()end\nF()\nif E then  */
+    "V(\251\327\305C,\330\352\213p\237\327-\305\016\352\213Y\355" /* V()end\nreturn{1,C,f}\nelseif p then\nreturn{-1,0,f}\nelseif Y and not  */
+    "n\237\331Y\n\300p=P\224(\250n\252\011\304\252Q\241k\244p\237" /* n then\nreturn Y\nend\nlocal p=P and(not n or k=='' or Q==k)\nif p then\n */
+    "t=Q\nap(\203\274{e,Q\232' 0 0 0'}\n\303I>c\355n\240m=\301\255k \303" /* t=Q\nap()\nu={e,Q..' 0 0 0'}\nend\nif I>c and not n then m='0'..k end\nif  */
+    "n\226\011\304\224(K\252\250p)\214 z\014\251\217C=o\241\013\252X\252p\267C" /* n and k=='' and(K or not p)then z(e)end\nlocal C=o==-2 or X or p\nif C */
+    "\240ah(\250n\226e\251\217E=n\226ao(C\246D\nif#x>0\252X\226" /*  then ah(not n and e)end\nlocal E=n and ao(C)\nlocal D\nif#x>0 or X and  */
+    "q>0\237\213aa\240ae(Z(d)\251if#x>0\252p\240F(p\355aa\226" /* q>0 then\nif aa then ae(Z(d))end\nif#x>0 or p then F(p and not aa and  */
+    "e\251\263\213C\237\213o\265\013\237\336\254\337\030o=1\nac(true\203" /* e)end\nelseif C then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nac(true)\n */
+    "\212D=h\226N(\250n\226e,T\226e\244D\241true\355n\237\213o\265" /* end\nD=h and N(not n and e,T and e)\nif D==true and not n then\nif o~= */
+    "\013\240o=\272ttl\254\251\274{}\nag\014\320\337\201d\232y\203ae(Z(d)\203F(\203u,x={" /* -2 then o=a('pttl',g)end\nu={}\nag(e,d,'1',d..y)\nae(Z(d))\nF()\nu,x={ */
+    "},{}\nah(\203if#x>0\240F(\251\263\213D\241'giv\200'\237o=\272ttl\254\203" /* },{}\nah()\nif#x>0 then F()end\nelseif D=='given' then\no=a('pttl',g)\n */
+    "\263\267p\226m\265\357\240\015\225\354d\201t\251\213o\265\013\240" /* else\nif p and m~='0' then a('hset',b,'released',t)end\nif o~=-2 then  */
+    "\205\270\254\251\212\303n\237\213E\240\356\233limit'\251" /* a('del',g)end\nend\nend\nif n then\nif E then a('hdel',b,'limit')end\n */
+    "\327(p\252k\265\304\226t\241k)\223 1\252\276\016\n\303aa\240\327\305" /* return{(p or k~='' and t==k)and 1 or 0,0,f}\nend\nif aa then return{1, */
+    "t\277\350b\004(aa),\330\303L\224(q>0\252\250C)\214\n\334sco\225\312\313\203\356" /* tonumber(aa),f}end\nif L and(q>0 or not C)then\na('zscore',l,e)\na('hdel',b */
+    "\233w\020\030\300p=o\267U>0\226q>=U\237\217n=\324\211.hu\347\nf\231" /* ,'woken')\nend\nlocal p=o\nif U>0 and q>=U then\nlocal n=math.huge\nfor  */
+    "i,S \377 pairs(B)do\267S>0\240n=\324\211.m\377(n,i\251\212p=n-f\n\303" /* i,S in pairs(B)do\nif S>0 then n=math.min(n,i)end\nend\np=n-f\nend\nif  */
+    "v\241\357\240\327\276p,\330\300n=aj\226an(aj\246q=aj\224(n\241" /* v=='0' then return{0,p,f}end\nlocal n=aj and an(aj)\nlocal q=aj and(n== */
+    "e\252n\241\010\355K\246\341\250K \227(\3634\026\304)\3608)\265r\360" /* e or n==false and not K)\nlocal i=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\244i\237\217\341K\224(\306pos\275\313\233MAXLEN\201\025\361\024" /* 8)\nif i then\nlocal i=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
+    ",\025)\223 \025\244\250i\240\334add\312\233XX\201\276e\251\325\313,\363" /* ,1000)and 1000)\nif not i then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
+    "4\026\301 0\314v\203\3640\203\341i\252\205rp\027h\275\313)\031\n\334add\312\233GT\201f+\324\211" /* 4]or '0 0 '..v)\nw(0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
+    ".\324x(o,0)+(i\335)*G\313\203\336\275\3372096\340\030\336\312\337209" /* .max(o,0)+(i+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
+    "6\340\030\212ae(Z(2*v)\203\325\313,A[1]\365A[2]\365v\232' S\255" /* 600000')\nend\nae(Z(2*v))\na('hset',b,e,A[1]..' '..A[2]..' '..v..' S'.. */
+    "ARGV[2]\244q\240p=v/25 \263\213h\226h\265e\240p=\031 \212\327\276p" /* ARGV[2])\nif q then p=v/25 elseif h and h~=e then p=-1 end\nreturn{0,p */
+    ",\330\n" /* ,f}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\217p=t\276\351b\003(ARGV[3]\3600\273\251ab\227C>\206\223 t\276\351b\003(Q)>\325\211." /* local p=tonumber(ARGV[3])or 0\nif not ab and C>f and tonumber(Q)>math. */
-    "\325x(k,p)\215\244n=\325\211.\325x(o\320)\337728\222\305\244E=\340\236\334" /* max(k,p)then\nlocal n=math.max(o,d)+172800000\nlocal E=a('pexpire',b,n */
-    ")\2410\244\342Z(d\243i>=C\240O=d\232D \264 \342C \301K\240z\015\252" /* )==0\nlocal i=Z(d)\nif i>=C then O=d..D else i=C end\nif K then z(e)end\n */
-    "ap(\202\204\015,Q,i,ai,O\202ae(i\202F(\243E\240\340\236\334\252\330" /* ap()\nal(e,Q,i,ai,O)\nae(i)\nF()\nif E then a('pexpire',b,n)end\nreturn{ */
-    "\303t\276\351b\003(Q),\331\n\277\342e:g\270\203\253+$\201v\3242)\247n=o\263\014\355" /* 1,tonumber(Q),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2))\nlocal n=o~=-2 and not  */
-    "X\023m\241k\242\377\272\233hold\003\007\241e\202n=n\227\377t\254,i\243\251" /* X and(m==k or a('hget',b,'holder')==e)\nn=n and a('hget',g,i)\nif not  */
-    "n\240\330-\303\017\301Y\240\332Y \212t=k\273p>c\240m=A" /* n then return{-1,0,f}end\nif Y then return Y end\nt=k\nif p>c then m=A */
-    "RGV[3]\212\306{i,k\232' 0 0 \255}\nag\015\320\341\201d\232D\202\321\254\313\202ae(Z(d)" /* RGV[3]end\nu={i,k..' 0 0 0'}\nag(e,d,'1',d..D)\na('hdel',g,e)\nae(Z(d) */
-    "\202F(i\202x,\306{},{}\nah(\202if#x>0\240F(\252\330\303t\276\351b\003(aa),\331" /* )\nF(i)\nx,u={},{}\nah()\nif#x>0 then F()end\nreturn{1,tonumber(aa),f} */
+    "\217p=t\277\350b\004(ARGV[3]\3610\267\250ab\226D>\206\223 t\277\350b\004(Q)>\324\211." /* local p=tonumber(ARGV[3])or 0\nif not ab and D>f and tonumber(Q)>math. */
+    "\324x(k,p)\214\245n=\324\211.\324x(o\320)\335728\340\245E=\336\236\351" /* max(k,p)then\nlocal n=math.max(o,d)+172800000\nlocal E=a('pexpire',b,n */
+    ")\2410\245\341Z(d\244i>=D\240O=d\232y \263 \341D \303K\240z\014\251" /* )==0\nlocal i=Z(d)\nif i>=D then O=d..y else i=D end\nif K then z(e)end\n */
+    "ap(\203\204\014,Q,i,ai,O\203ae(i\203F(\244E\240\336\236\351\251\327" /* ap()\nal(e,Q,i,ai,O)\nae(i)\nF()\nif E then a('pexpire',b,n)end\nreturn{ */
+    "\305t\277\350b\004(Q),\330\n\300\341e:g\271\202\253+$\201v\3232)\246n=o\265\013\355" /* 1,tonumber(Q),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2))\nlocal n=o~=-2 and not  */
+    "X\224(m\241k\252\001\273\233hold\004\006\241e\203n=n\226\001t\254,i\244\250" /* X and(m==k or a('hget',b,'holder')==e)\nn=n and a('hget',g,i)\nif not  */
+    "n\240\327-\305\016\303Y\240\331Y \212t=k\267p>c\240m=A" /* n then return{-1,0,f}end\nif Y then return Y end\nt=k\nif p>c then m=A */
+    "RGV[3]\212\274{i,k\232' 0 0 0'}\nag\014\320\337\201d\232y\203\321\254\313\203ae(Z(d)" /* RGV[3]end\nu={i,k..' 0 0 0'}\nag(e,d,'1',d..y)\na('hdel',g,e)\nae(Z(d) */
+    "\203F(i\203x,\274{},{}\nah(\203if#x>0\240F(\251\327\305t\277\350b\004(aa),\330" /* )\nF(i)\nx,u={},{}\nah()\nif#x>0 then F()end\nreturn{1,tonumber(aa),f} */
     "\n" /* \n */
     ;
 
@@ -426,16 +426,16 @@ static const PORT_FLASH uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4355, "aef9c4d88efaeae910ba3dfb3a52d380c795a8a2"};
+    {common, lock_before, hand_over, lock_after}, 4327, "e679f3a37c2df4028e3662f80a3025431f5ef060"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4177, "4344813ff0de8511c653bb6249c82b1b17b3b520"};
+    {common, break_before, hand_over, break_after}, 4177, "385bc075010da4d8694c3f8db865b361f52bca42"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8777, "80ff33bbc919f324196d93dfd081a583a16e2ef2"};
+    {common, hand_over, share, shared}, 8777, "f61e6a97d0d50f002a3e133b2d2012aeb26f99e5"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7281, "0e1699411a6cfae456a943bb4529b39dcb901628"};
+    {common, hand_over, share, downgrade}, 7281, "0251fd72801e8556be282766835abf511094d707"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

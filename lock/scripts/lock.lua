@@ -59,8 +59,7 @@ else
       call('pexpire', lock, lease)
       ttl = lease
     end
-    local holds = times or '1'
-    local changes = count ~= holds and (confirms or count ~= '0')
+    local changes = times and count ~= times -- who only asks again does not take back a re-entry
     -- This always writes, because WAIT waits for the last write. Notes last longer than a lease of up
     -- to seven digits, because the grant has prolonged them.
     if changes then
@@ -68,7 +67,7 @@ else
     end
     if not changes or #lease > 7 then call('pexpire', meta, ttl + 172800000) end
     set_head(ttl)
-    if changes then call('hset', lock, id, holds) end
+    if changes then call('hset', lock, id, times) end
     return {1, before, now}
   elseif times then -- gone
     return {-1, 0, now}
