@@ -57,7 +57,7 @@ inline begin_hold() {
 #define reaches(i) 1
 #define wakes(i)   frozen[i]
 #define hasty      1
-#define serves     1
+#define reads     1
 #define slack(x)   if :: x > 0 -> x-- :: true fi /* by how much clocks differ */
 #define MARGIN     1
 #define HALF       0
@@ -91,7 +91,7 @@ inline reply_waiting() {
   :: what == NO && me.phase == QUEUEING -> me.queued = 1;
     if :: value + 1 < me.sends -> me.sends = value + 1 :: else fi
   :: what == VOID -> me.sends = 0
-  :: what == FAILED && me.phase == TRYING -> leave()
+  :: what == FAILED && me.phase == TRYING -> me.owed = (me.owed || SYNCED -> 1 : 0); leave()
   :: what == FAILED && me.phase == QUEUEING -> breaks_rules(i); me.owed = (me.owed || SYNCED -> 1 : 0); me.sends = 1
   fi
 }
@@ -208,7 +208,7 @@ inline broken(k) {
   :: empty(up[k]) -> break
   od;
   do :: nempty(down[k]) -> down[k]?who, what, value, age :: empty(down[k]) -> break od;
-  line[k].up = 0; line[k].doubt = 0;
+  line[k].up = 0; line[k].doubt = 0; line_ends(k);
   who = 0; kind = 0; tok = 0; age = 0; value = 0; what = FREE; found = 0;
   w = k; i = 0;
   do :: i < N -> if :: LINE(i) == w -> on_broken() :: else fi; i++ :: else -> break od;
@@ -276,7 +276,8 @@ proctype connection(byte k)
       if :: me.unanswered + me.forgotten == 0 -> me.sent = 0 :: else fi;
       if :: what != GRANT && doubt_over(k) && each(all_answered, &&) -> line[k].expires = 0 :: else fi; /* nothing can come to be in doubt */
       what = FREE; value = 0; age = 0; rest = 0; i = 0 }
-  :: atomic { line[k].up && breaks > 0 && first(k) -> tell(k); does("BREAK\n"); breaks--; broken(k) }
+  :: atomic { line[k].up && (breaks > 0 || !serves(k)) && first(k) -> tell(k); does("BREAK\n");
+      if :: serves(k) -> breaks-- :: else fi; broken(k) }
   od
 }
 
@@ -286,16 +287,16 @@ proctype server(byte k)
 {
   byte i;
   do
-  :: atomic { subscribes(k) -> up[k]?i, kind, tok, age; listens[i] = 2; i = 0; kind = 0; tok = 0; age = 0 }
-  :: atomic { each_line(has_room, &&) && token < TOKENS && serves && (nempty(late[k]) || nempty(up[k]) && !subscribes(k)) ->
+  :: atomic { serves(k) && subscribes(k) -> up[k]?i, kind, tok, age; listens[i] = 2; i = 0; kind = 0; tok = 0; age = 0 }
+  :: atomic { each_line(has_room, &&) && token < TOKENS && reads && (nempty(late[k]) || serves(k) && nempty(up[k]) && !subscribes(k)) ->
       if
-      :: nempty(up[k]) && !subscribes(k) -> up[k]?i, kind, tok, age; alive = 1
+      :: serves(k) && nempty(up[k]) && !subscribes(k) -> up[k]?i, kind, tok, age; alive = 1
       :: nempty(late[k]) -> late[k]?i, kind, tok, age; alive = 0
       fi;
       script();
 answer:
-      if :: alive -> down[k]!i, what, value, age :: else fi;
       wants_acknowledgement();
+      if :: alive -> down[k]!i, what, value, age :: else fi;
       i = 0; kind = 0; tok = 0; age = 0; value = 0; heir = 0; former = 0; base = 0; ended = 0; rest = 0; what = FREE; alive = 0 }
   :: atomic { listens[k] == 1 -> listens[k] = 0 } /* it notices that a connection is dead */
   od

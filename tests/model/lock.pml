@@ -1,7 +1,9 @@
 /*
  * The server: one lock that is held alone. lock.lua, with common.lua and hand_over.lua; a script is one step.
  */
+#ifndef NONE
 #include "world.pml"
+#endif
 
 byte count[N] = NONE; /* the lock hash: the hold count of each id in it. 0: a claim, handed over and not confirmed */
 byte ttl;             /* of the hash; 0: there is none, and the lock is free */
@@ -10,13 +12,15 @@ byte note[N] = NONE;  /* until a waiter that is not heard from is dead; 0: it is
 byte token, released; /* the last token; that of the last hold that was released */
 byte newest;          /* the last token that somebody believed in: no part of the server */
 
-#if FAILOVERS > 0
-#include "failover.pml"
-#else
+#ifndef next_token /* failover.pml */
 #define next_token      base + 1
+#define serves(k)       1
 #define acknowledged(k) 1
+#define brought_back(i) 0
+#define covers_beliefs  1
 inline wants_acknowledgement() { skip }
 inline replica_tick() { skip }
+inline line_ends(k) { skip }
 #endif
 
 /* Redis may refuse any command that writes, and the script ends there. What was written before stays. */

@@ -3,20 +3,16 @@
  * late in script(). And spin itself finds a state in which nothing can happen any more.
  */
 
-/* One holder: the server covers each belief, so nobody else is covered. After a fail-over the new one may not know. */
+/* One holder: the server covers each belief, so nobody else is covered. */
 #define believer(i)  (believes(i) -> 1 : 0)
 #define uncovered(i) (believes(i) && !covers(i))
-#if FAILOVERS > 0
-#define two_hold (each(believer, +) > most_hold)
-#else
-#define two_hold (each(uncovered, ||) || each(believer, +) > most_hold)
-#endif
+#define two_hold     (covers_beliefs && (each(uncovered, ||) || each(believer, +) > most_hold))
 proctype one_holder() { atomic { two_hold -> assert(false) } }
 
 /* Nothing is left: when a handle is FREE, and nothing of it is under way that could change that, the server has nothing of it. */
 #define pending(k)   (late[k]??[_, ACQUIRE, _, _] || late[k]??[_, TRY, _, _] || late[k]??[_, LEAVE, _, _])
 #define quiet(i)     (empty(up[LINE(i)]) && empty(down[LINE(i)]) && !pending(LINE(i)))
-#define left_over(i) (handle[i].phase == FREE && quiet(i) && has_any(i))
+#define left_over(i) (handle[i].phase == FREE && quiet(i) && has_any(i) && !brought_back(i))
 proctype nothing_left() { atomic { each(left_over, ||) -> assert(false) } }
 
 /* The hold count of the server is that of the program. */

@@ -21,7 +21,7 @@
 #define acts(i)    (first(i) && !idle)
 #define reaches(i) (first(i) && !away)
 #define wakes(i)   (frozen[i] && !asleep)
-#define serves     (!slow)
+#define reads      (!slow)
 bit idle;   /* programs only wait and hold */
 bit hasty;  /* they acquire again before a release has ended */
 bit away;   /* nobody can connect */
