@@ -12,7 +12,7 @@ byte note[N] = NONE;  /* until a waiter that is not heard from is dead; 0: it is
 byte token, released; /* the last token; that of the last hold that was released */
 byte newest;          /* the last token that somebody believed in: no part of the server */
 
-#ifndef next_token /* failover.pml */
+#ifndef next_token /* failover.pml, slot.pml */
 #define next_token      base + 1
 #define serves(k)       1
 #define acknowledged(k) 1
@@ -21,6 +21,12 @@ byte newest;          /* the last token that somebody believed in: no part of th
 inline wants_acknowledgement() { skip }
 inline replica_tick() { skip }
 inline line_ends(k) { skip }
+#endif
+#ifndef BEGINS /* slot.pml: a key that a script has removed stops it [removed-last] */
+#define BEGINS
+#define USES_HASH
+#define USES_QUEUE
+#define KEEPS_HASH skip
 #endif
 
 /* Redis may refuse any command that writes, and the script ends there. What was written before stays. */
@@ -39,7 +45,7 @@ inline drop_lock() { n = 0; do :: n < N -> count[n] = NONE; n++ :: else -> break
 /* Gives the free lock to x: the token first, because a hold without one would have that of another. [token-first] */
 inline grant(x, span, holds) {
   COMMAND token = next_token; released = ended;
-  COMMAND count[x] = holds; ttl = span;
+  USES_HASH COMMAND count[x] = holds; ttl = span;
   assert(!overtakes(x)); /* PROMISE order: nobody waits who came before, and has kept the rules */
   breaks_rules(x)
 }
@@ -77,7 +83,7 @@ inline hand_over(caller) {
   if
   :: heir < N ->
     assert(note[heir] > 0 && listens[heir]); /* PROMISE dead: nobody who is dead or deaf is handed the lock */
-    COMMAND grant(heir, CLAIM, 0); /* HDEL is tried first: it cannot be refused when two are in the hash [hdel-tried] */
+    USES_HASH COMMAND grant(heir, CLAIM, 0); /* HDEL is tried first: it cannot be refused when two are in the hash [hdel-tried] */
     if :: former < N && former != heir -> count[former] = NONE :: else fi;
     forget(heir);
     COMMAND if :: listens[heir] == 2 -> down[LINE(heir)]!heir, GRANT, token, 0 :: else fi
@@ -106,7 +112,7 @@ inline acquire() {
     fi;
     if
     :: what == NO && kind == ACQUIRE ->
-      if :: !queue??[eval(i)] -> COMMAND note[i] = 0; COMMAND queue!i :: else fi; /* [note-before-place] */
+      if :: !queue??[eval(i)] -> USES_QUEUE COMMAND note[i] = 0; COMMAND queue!i :: else fi; /* [note-before-place] */
       COMMAND note[i] = WAITER;
       if :: queue?[eval(i)] -> value = ttl :: else fi; /* the first in line asks again when that has passed */
       has_place()
@@ -130,7 +136,7 @@ inline if_held() {
 inline end_hold() {
   rest = (held(i) && (kind == LEAVE || tok == token) -> 1 : 0); /* [release-names-token] */
   if
-  :: rest -> ended = token; COMMAND drop_lock() /* by a TTL of 1 ms: should the script stop now, nobody holds */
+  :: rest -> ended = token; COMMAND drop_lock(); KEEPS_HASH /* by a TTL of 1 ms: should the script stop now, nobody holds */
   :: !rest && kind == LEAVE -> forget(i)
   :: else
   fi;
@@ -143,7 +149,7 @@ inline end_hold() {
 #ifndef SHARERS
 /* Carries out {kind, tok, age} of i. alive: it came on the present connection. */
 inline script() {
-  value = 0; heir = N; former = N; base = token; ended = released;
+  value = 0; heir = N; former = N; base = token; ended = released; BEGINS
   if :: kind != RELEASE && age > RESPONSE -> what = VOID; goto answer :: else fi; /* [expires] */
   if :: voids > 0 && alive && kind != RELEASE -> voids--; what = VOID; goto answer :: true fi;
   if

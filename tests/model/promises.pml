@@ -33,7 +33,7 @@ init {
 #ifndef DROPS
     run one_holder();
 #endif
-#if FAILOVERS > 0
+#if FAILOVERS > 0 || MOVE > 0
     run replica();
 #endif
     if :: REENTRIES -> run counted() :: else fi;
