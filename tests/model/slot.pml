@@ -10,7 +10,11 @@
  *
  *   MOVE   after how many ticks the move ends, at the latest
  *
- * A lock that is held and waited for has all its keys. It is handed on while its slot moves. Left out: README.md.
+ * A lock that is held and waited for has all its keys. It is handed on while its slot moves, and here each move begins
+ * with such a lock: without all keys, nothing is carried out until the move has ended, as after the first key. SYNCED
+ * makes runs smaller: a client has one request under way, and asks when it is handed the lock.
+ *
+ * Left out: README.md says what.
  */
 #include "world.pml"
 
@@ -26,7 +30,7 @@ TEMP byte hash_stays; /* the script has not removed the hash, but made it expire
 #define has_hash  (count[0] != NONE || count[1] != NONE || N > 2 && count[N - 1] != NONE)
 #define has_queue (len(queue) > 0)
 #define STOP(key, known) \
-  if :: move == LEAVES && !(key) -> assert(known); /* PROMISE moves */ what = FAILED; goto answer :: else fi;
+  if :: move == LEAVES && !(key) -> assert(known); what = FAILED; goto answer :: else fi;
 
 /* PROMISE moves: a script that has begun ends. But an acquire that gives its hold up to the only waiter, and then queues. */
 #define BEGINS \
@@ -60,7 +64,7 @@ inline replica_tick() { later(move_ends); if :: move_ends == 0 -> ends_move() ::
 proctype replica()
 {
   do
-  :: d_step { move == AT_HOME -> move = LEAVES; move_ends = MOVE }
+  :: d_step { move == AT_HOME && has_hash && has_queue -> move = LEAVES; move_ends = MOVE }
   :: d_step { move == LEAVES -> move = SPLIT }
   :: d_step { move == SPLIT -> ends_move() }
   od
