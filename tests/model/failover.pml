@@ -15,7 +15,8 @@
  * The replica has all, until some moment at which it falls behind; from then on it gets nothing more, and no WAIT
  * ends, until it becomes the master. That is all there is to choose: one that catches up again was only slow. A
  * fail-over is one step. Who was connected may get answers of the old master after it, but that carries out nothing
- * more. Left out: README.md says what.
+ * more. A message is not covered by a WAIT, so it only makes a waiter ask (SYNCED in message()). [grant-not-believed]
+ * Left out: README.md says what.
  */
 #include "world.pml"
 #ifndef UNSYNCED
@@ -49,7 +50,7 @@ inline wants_acknowledgement() {
   if :: kind == ACQUIRE -> brought = brought & ~(1 << i) :: else fi;
   what_is_over();
   if
-  :: SYNCED && alive && what == YES && kind & (ACQUIRE | TRY | IF_HELD) -> /* it has changed something [always-writes] */
+  :: SYNCED && alive && what == YES && kind & (ACQUIRE | TRY | IF_HELD) -> /* it has written [always-writes] [renewals-wait] */
     if
     :: unsynced > 0 -> unsynced--; what = FAILED /* it may hold, but that does not count [unsynced-owes] */
     :: waits[LINE(i)] = lags /* [answer-after-wait] */

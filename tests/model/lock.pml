@@ -50,7 +50,7 @@ inline grant(x, span, holds) {
   breaks_rules(x)
 }
 
-/* Removes the place before the note: a place without note would be one of Redisson's. [place-before-note] */
+/* Removes the place before the note: a place without note would be one of Redisson's. [place-before-note] And uses no queue that is gone. [queue-known] */
 inline forget(x) {
   COMMAND if :: queue??[eval(x)] -> queue??eval(x) :: else fi;
   COMMAND note[x] = NONE
