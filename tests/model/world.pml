@@ -138,7 +138,7 @@ inline comes() { /* an acquire is carried out */
 
 inline has_place() { /* it has queued */
   if
-  :: alive && me.phase == QUEUEING && !frozen[i] && !(placed & (1 << i)) ->
+  :: alive && me.phase == QUEUEING && !frozen[i] && !(placed & (1 << i)) && !up[LINE(i)]??[eval(i), LEAVE, _, _] ->
     n = 0;
     do :: n < N -> before[n] = before[n] & ~(1 << i); n++ :: else -> break od;
     placed = placed | (1 << i); in_line = in_line | (1 << i); n = 0
