@@ -1,6 +1,7 @@
 /*
  * The clients: a handle and its program (handle.c, reply.c), its connection (engine.c), and time.
  */
+
 #define waiting(i) (handle[i].phase == QUEUEING || handle[i].phase == TRYING)
 #define holding(i) (handle[i].phase == HELD || handle[i].phase == REENTERING || handle[i].phase == RELEASE_ONE)
 #define ending(i)  (handle[i].phase == RELEASING || handle[i].phase == LEAVING)
@@ -47,21 +48,7 @@ inline begin_hold() {
   newest = me.token
 }
 
-#ifdef ENGINE
-#include "replay.pml"
-#else
-#define does(...)
-#define tell(i)
-#define first(i)   1
-#define acts(i)    1
-#define reaches(i) 1
-#define wakes(i)   frozen[i]
-#define hasty      1
-#define reads     1
-#define slack(x)   if :: x > 0 -> x-- :: true fi /* by how much clocks differ */
-#define MARGIN     1
-#define HALF       0
-#endif
+#include "hooks.pml"
 
 /* What is left of a span that began when the request was sent, `age` ago, less the margin. [dated-from-sending] [margin] */
 inline safe_part(span) {
@@ -185,6 +172,7 @@ inline send() {
 
 inline on_broken() { /* the handle's part of it */
   if :: listens[i] == 2 -> listens[i] = 1 :: listens[i] = 0 fi;
+  say("listens %d %d\n", i, listens[i]);
   breaks_rules(i);
   kind = in_flight(i);
   me.in_doubt = me.in_doubt | (kind & (ACQUIRE | LEAVE | RELEASE));
@@ -276,7 +264,7 @@ proctype connection(byte k)
       if :: me.unanswered + me.forgotten == 0 -> me.sent = 0 :: else fi;
       if :: what != GRANT && doubt_over(k) && each(all_answered, &&) -> line[k].expires = 0 :: else fi; /* nothing can come to be in doubt */
       what = FREE; value = 0; age = 0; rest = 0; i = 0 }
-  :: atomic { line[k].up && (breaks > 0 || !serves(k)) && first(k) -> tell(k); does("BREAK\n");
+  :: atomic { line[k].up && (breaks > 0 && unlucky(k) || !serves(k)) && first(k) -> tell(k); does("BREAK\n");
       if :: serves(k) -> breaks-- :: else fi; broken(k) }
   od
 }
@@ -287,18 +275,19 @@ proctype server(byte k)
 {
   byte i;
   do
-  :: atomic { serves(k) && subscribes(k) -> up[k]?i, kind, tok, age; listens[i] = 2; i = 0; kind = 0; tok = 0; age = 0 }
-  :: atomic { each_line(has_room, &&) && token < TOKENS && reads && (nempty(late[k]) || serves(k) && nempty(up[k]) && !subscribes(k)) ->
+  :: atomic { serves(k) && subscribes(k) -> up[k]?i, kind, tok, age; listens[i] = 2; say("listens %d 2\n", i); i = 0; kind = 0; tok = 0; age = 0 }
+  :: atomic { each_line(has_room, &&) && token < TOKENS && reads && (nempty(late[k]) && arrives(k) || serves(k) && nempty(up[k]) && !subscribes(k)) ->
       if
       :: serves(k) && nempty(up[k]) && !subscribes(k) -> up[k]?i, kind, tok, age; alive = 1
-      :: nempty(late[k]) -> late[k]?i, kind, tok, age; alive = 0
+      :: nempty(late[k]) && arrives(k) -> late[k]?i, kind, tok, age; alive = 0
       fi;
       script();
 answer:
+      say_call();
       wants_acknowledgement();
       if :: alive -> down[k]!i, what, value, age :: else fi;
       i = 0; kind = 0; tok = 0; age = 0; value = 0; heir = 0; former = 0; base = 0; ended = 0; rest = 0; what = FREE; alive = 0 }
-  :: atomic { listens[k] == 1 -> listens[k] = 0 } /* it notices that a connection is dead */
+  :: atomic { listens[k] == 1 && arrives(k) -> listens[k] = 0; say("listens %d 0\n", k) } /* it notices that a connection is dead */
   od
 }
 
@@ -323,7 +312,8 @@ proctype clock()
 {
   byte i;
   do
-  :: d_step { each(still, &&) ->
+  :: d_step { thrown && each(still, &&) ->
+      say_tick();
       server_tick();
       i = 0;
       do
@@ -340,7 +330,7 @@ proctype clock()
         n = len(late[i]); /* what has expired need not be kept */
         do
         :: n > 0 -> n--; late[i]?who, kind, value, age;
-          if :: kind != RELEASE && age > RESPONSE :: else -> late[i]!who, kind, value, age fi
+          if :: kind != RELEASE && age > RESPONSE -> say("expired %d %d %d\n", who, kind, value) :: else -> late[i]!who, kind, value, age fi
         :: else -> break
         od;
         i++

@@ -100,12 +100,16 @@ bit frozen[N];
 TEMP byte who, kind, tok, age, value, n, w, heir, former, rest, base, ended, alive, found;
 TEMP mtype what;
 
-#if N > 2
+#if N > 3
+#define each(f, op) (f(0) op f(1) op f(2) op f(3))
+#elif N > 2
 #define each(f, op) (f(0) op f(1) op f(2))
 #else
 #define each(f, op) (f(0) op f(1))
 #endif
-#if LINES > 2
+#if LINES > 3
+#define each_line(f, op) (f(0) op f(1) op f(2) op f(3))
+#elif LINES > 2
 #define each_line(f, op) (f(0) op f(1) op f(2))
 #elif LINES > 1
 #define each_line(f, op) (f(0) op f(1))
@@ -118,7 +122,7 @@ TEMP mtype what;
 #ifdef REPLAY
 #define say(...) printf(__VA_ARGS__)
 #else
-#define say(...)
+#define say(...) skip
 #endif
 
 /*
