@@ -104,8 +104,11 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   fairlock_share_write_additions(engine, writer, link);
 }
 
-/* The heir has its answer. It answers the release, too, or the exclusive hold has to be released. */
-static void settle(struct fairlock *from, const struct fairlock *heir, bool gone)
+/*
+ * The heir has its answer to the request of sent_at. It answers the release, too, or the exclusive hold has
+ * to be released.
+ */
+static void settle(struct fairlock *from, const struct fairlock *heir, bool gone, uint32_t sent_at)
 {
   struct fairlock_engine *engine = from->engine;
   from->in_doubt &= (uint8_t)~KIND_RELEASE;
@@ -113,7 +116,7 @@ static void settle(struct fairlock *from, const struct fairlock *heir, bool gone
     fairlock_handle_send_at(from, engine->now);
     return;
   }
-  fairlock_handle_on_reply(from, FAIRLOCK_OK, engine->now);
+  fairlock_handle_on_reply(from, FAIRLOCK_OK, sent_at);
 }
 
 static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
@@ -123,6 +126,7 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   if (!is_heir(heir)) return fairlock_share_hooks.event(engine, event, link);
   struct fairlock_sharing *sharing = fairlock_sharing_of(link);
   struct fairlock *from = find_from(heir);
+  uint32_t sent_at = heir->sent_at[0];
   uint8_t eval = sharing->own.eval;
   bool unknown = is_error(engine) && fairlock_reply_begins(event, "NOSCRIPT");
   bool gone = fairlock_share_answered(engine, event, -1);
@@ -131,7 +135,7 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   if (unknown) sharing->own.eval = eval | DOWNGRADES; /* and not for the script of share.c */
   /* a push is no answer: the release of `from` is sent, if a message has granted the lock to the heir */
   bool answered = engine->value_type != RESP_PUSH;
-  if (from != NULL && answered && !waiting(heir)) settle(from, heir, gone);
+  if (from != NULL && answered && !waiting(heir)) settle(from, heir, gone, sent_at);
   return true;
 }
 

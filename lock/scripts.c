@@ -328,16 +328,16 @@ static const PORT_FLASH uint8_t share[] =
     "\375\375\375?) (\253\317%f[ %z]'\246Y=u\226u\265ARGV[2]\223 R(x)\223 \250ao" /* ?%d?%d?%d?) (%d+)%f[ %z]')\nlocal Y=u and u~=ARGV[2]and R(x)and not ao */
     "(T\252X\252o\241\013)\223{2,t\277\350b\004(u),\330\245U=d\241\357\226Y\226Y[2\026" /* (T or X or o==-2)and{2,tonumber(u),f}\nlocal U=d=='0' and Y and Y[2]or  */
     "t\277\350b\004(ARGV[2]\246\372ae(i\244u\241ARGV[2]\214 \341\324\211.\324x(" /* tonumber(ARGV[2])\nlocal function ae(i)\nif u==ARGV[2]then i=math.max( */
-    "R(x\361i,i\251\015limit\201ARGV[2]\365i\203\300\274{}\245" /* R(x)or i,i)end\na('hset',b,'limit',ARGV[2]..' '..i)\nend\nlocal u={}\nlocal  */
-    "x={}\245aa\245V\245aj\245ak=m\360\0310)\265r\360\0310\246" /* x={}\nlocal aa\nlocal V\nlocal aj\nlocal ak=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
-    "\372\204(P,C,i,af,O\203B[i]=(B[i\0260)\335\nq=q\335\nu[#u\335]=P\nu[#u\335]=" /* function al(P,C,i,af,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nu[#u+1]=P\nu[#u+1]= */
+    "R(x\361i,i\251\015limit\201ARGV[2]\365i\203\300x={}\245" /* R(x)or i,i)end\na('hset',b,'limit',ARGV[2]..' '..i)\nend\nlocal x={}\nlocal  */
+    "\274{}\245aa\245V\245aj\245ak=m\360\0310)\265r\360\0310\246" /* u={}\nlocal aa\nlocal V\nlocal aj\nlocal ak=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
+    "\372\204(P,C,i,af,O\203B[i]=(B[i\0260)\335\nq=q\335\nx[#x\335]=P\nx[#x\335]=" /* function al(P,C,i,af,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nx[#x+1]=P\nx[#x+1]= */
     "C\365i\365af\365O\n\300\372ap(\244B[D]\214\nB[D" /* C..' '..i..' '..af..' '..O\nend\nlocal function ap()\nif B[D]then\nB[D */
     "]=B[D]\031\nq=q\031\376\300\372Z(W\246aq,I=\324\211.f\225xp(" /* ]=B[D]-1\nq=q-1\nend\nend\nlocal function Z(W)\nlocal aq,I=math.frexp( */
     "W\246C=\324\211.\324x(2^(I-5),1\203\331\324\211.ceil((f+W)/C)*C\n\300" /* W)\nlocal C=math.max(2^(I-5),1)\nreturn math.ceil((f+W)/C)*C\nend\nlocal  */
     "\372ag(P,W,af,O,C,I\246ah=t\277\350b\004(m\3610\nm=ah>=t\277\350b\004(r)" /* function ag(P,W,af,O,C,I)\nlocal ah=tonumber(m)or 0\nm=ah>=tonumber(r) */
     "\223 ah<2^53\224\202%.0f\006:f\227\002(ah\335\361r\267P\241e\240aa=m \212\204(P," /* and ah<2^53 and('%.0f'):format(ah+1)or r\nif P==e then aa=m end\nal(P, */
-    "m,Z(W),af,O\203x[#x\335]={P,C,I,m\365f\365W}\n\300\372a" /* m,Z(W),af,O)\nx[#x+1]={P,C,I,m..' '..f..' '..W}\nend\nlocal function a */
-    "h(W\246p,af=\276\010\nwhi\333#x<am do\245n=h\267p>0\240n=\024" /* h(W)\nlocal p,af=0,false\nwhile#x<am do\nlocal n=h\nif p>0 then n=a('lindex',j */
+    "m,Z(W),af,O\203u[#u\335]={P,C,I,m\365f\365W}\n\300\372a" /* m,Z(W),af,O)\nu[#u+1]={P,C,I,m..' '..f..' '..W}\nend\nlocal function a */
+    "h(W\246p,af=\276\010\nwhi\333#u<am do\245n=h\267p>0\240n=\024" /* h(W)\nlocal p,af=0,false\nwhile#u<am do\nlocal n=h\nif p>0 then n=a('lindex',j */
     ",p\251\213W\224(\250n\252n\241W)\214\267a\206\231U>0\226q>=U\240\331" /* ,p)end\nif W and(not n or n==W)then\nif af or U>0 and q>=U then return  */
     "\212ag(W\320\337\201d\232y\203W=nil\np=p\335\352\213\250n\237\261\352\245" /* end\nag(W,d,'1',d..y)\nW=nil\np=p+1\nelseif not n then\nreturn\nelse\nlocal  */
     "I='\344s\277_\215ck__\003ann\234\255j\32320)\232':\255n\245C=\272\247\271\035n\350" /* I='redisson_lock__channel'..j:sub(20)..':'..n\nlocal C=a('pubsub','num */
@@ -347,30 +347,30 @@ static const PORT_FLASH uint8_t share[] =
     "-9]\253\253\253\253\375\375\375\375?)%f[ %z]'\246W=t\277\350b\004((am\252\304):\002\003\202" /* -9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal W=tonumber((am or ''):match(' */
     "^\253+ \253+ \253+ S(\253\317%f[ %z]\006\244E\226ac*\025+ad/\025+E<=\037\267" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]'))\nif E and ac*1000+ad/1000+E<=f then\nif  */
     "U>0\226q>=U\240\331\212z(n\203\263\213C\224(a\206\231\250W\252W>0\226" /* U>0 and q>=U then return end\nz(n)\nelseif C and(af or not W or W>0 and  */
-    "q>=W)\214\267\250W\240aj=p \303\250E\240V={n,C,I}\212\261\352" /* q>=W)then\nif not W then aj=p end\nif not E then V={n,C,I}end\nreturn\nelse */
-    "\213C\237\213R((\001t\254\351\361\304):\002\003\202^\253+ (\253\345\006)\214\nz(n\203" /* if C then\nif R((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\nz(n)\n */
-    "\263\nag(n,E\2330\201\301\201C,I\203p=p\335\376\263\213E\237p=p\335\352\213q\241" /* else\nag(n,E,'0','0',C,I)\np=p+1\nend\nelseif E then\np=p+1\nelseif q== */
-    "0\237\261\352\245E,a\021\334sco\225\312\351\361\301\035s\027pe\316:\255n\245" /* 0 then\nreturn\nelse\nlocal E,ac=a('zscore',l,n)or '0','suspect:'..n\nlocal  */
-    "ad,W=(\001\273,ac\361\304):\002\003\202(%S\036\317'\244ad\265E\252t\277\350b\004(" /* ad,W=(a('hget',b,ac)or ''):match('(%S+) (%d+)')\nif ad~=E or tonumber( */
-    "W)>\037\n\325,ac,E\365f\203\3640\203W=f\n\303W+M<=\206\231t\277\350" /* W)>f then\na('hset',b,ac,E..' '..f)\nw(0)\nW=f\nend\nif W+M<=f or tonum */
-    "b\004(E)<=\037\nz(n\203\263\naf=true\np=p\335\376\212\212\212\300" /* ber(E)<=f then\nz(n)\nelse\naf=true\np=p+1\nend\nend\nend\nend\nend\nlocal  */
-    "\372ac(p\246F,E=\001t\204l\254),{}\nf\231\341\305#F,2 do\245B=" /* function ac(p)\nlocal F,E=a('hgetall',g),{}\nfor i=1,#F,2 do\nlocal B= */
-    "F[i\335]:\002\003\202^\253+ (\253\345'\246W=B\226F[i]\265'sha\343'\355R(B\244" /* F[i+1]:match('^%d+ (%d+) ')\nlocal W=B and F[i]~='shared' and not R(B)\nif  */
-    "F[i]\265e\224(p\252W)\214 E[#E\335]=F[i]\212\212f\231\341\305#E,\025 do\n\321" /* F[i]~=e and(p or W)then E[#E+1]=F[i]end\nend\nfor i=1,#E,1000 do\na('hdel */
-    "\254,\342pack(E,i,\324\211.m\377(i+999,#E))\203\212\300\372F(E\246" /* ',g,unpack(E,i,math.min(i+999,#E)))\nend\nend\nlocal function F(E)\nlocal  */
-    "R,W={},0\nf\231i,S \377 pairs(B)do\267S>0\237R[#R\335]=i\365S\nW=\324\211" /* R,W={},0\nfor i,S in pairs(B)do\nif S>0 then\nR[#R+1]=i..' '..S\nW=math */
-    ".\324x(W,i\203\212\300p=W-f\245ad=#x>0\226o\265\013\226\235l\200\254" /* .max(W,i)\nend\nend\nlocal p=W-f\nlocal ad=#x>0 and o~=-2 and a('hlen',g */
-    ")>2*q\3356\nif#x>0\237\015t\020\201m\233hold\004\201x[#x][1]\233\225\354" /* )>2*q+16\nif#x>0 then\na('hset',b,'token',m,'holder',x[#x][1],'release */
-    "d\201t\233\354\201m\244ak\252p>9999999\240\364p\251f\231i,W \377 ipairs(ak" /* d',t,'lease',m)\nif ak or p>9999999 then w(p)end\nfor i,W in ipairs(ak */
-    "\226\001t\204l\236)\227{})do\267i%2\2411\226W:f\362(h\226'^s\027pe\316:'\252" /*  and a('hgetall',b)or{})do\nif i%2==1 and W:find(h and '^suspect:' or  */
-    "':\006\214 \356,W\251\212\263\213E\226m\265\357\237\015" /* ':')then a('hdel',b,W)end\nend\nelseif E and m~='0' then\na('hset',b,' */
-    "\225\354d\201t\203\212u[#u\335]='sha\343'\nu[#u\335]=tab\333.c\277cat(R\233 '\244o" /* released',t)\nend\nu[#u+1]='shared'\nu[#u+1]=table.concat(R,' ')\nif o */
-    "\265\013\226p>o\240\336\254,p\251\302t\254,\342pack(u)\244E\240" /* ~=-2 and p>o then a('pexpire',g,p)end\na('hset',g,unpack(u))\nif E then  */
+    "q>=W)\214\267\250W\240aj=p-#u \303\250E\240V={n,C,I}\212\261" /* q>=W)then\nif not W then aj=p-#u end\nif not E then V={n,C,I}end\nreturn */
+    "\352\213C\237\213R((\001t\254\351\361\304):\002\003\202^\253+ (\253\345\006)\214\n" /* \nelseif C then\nif R((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\n */
+    "z(n\203\263\nag(n,E\2330\201\301\201C,I\203p=p\335\376\263\213E\237p=p\335\352" /* z(n)\nelse\nag(n,E,'0','0',C,I)\np=p+1\nend\nelseif E then\np=p+1\nelse */
+    "\213q\2410\237\261\352\245E,a\021\334sco\225\312\351\361\301\035s\027pe\316:" /* if q==0 then\nreturn\nelse\nlocal E,ac=a('zscore',l,n)or '0','suspect: */
+    "\255n\245ad,W=(\001\273,ac\361\304):\002\003\202(%S\036\317'\244ad\265E\252" /* '..n\nlocal ad,W=(a('hget',b,ac)or ''):match('(%S+) (%d+)')\nif ad~=E or  */
+    "t\277\350b\004(W)>\037\n\325,ac,E\365f\203\3640\203W=f\n\303W+M<=" /* tonumber(W)>f then\na('hset',b,ac,E..' '..f)\nw(0)\nW=f\nend\nif W+M<= */
+    "\206\231t\277\350b\004(E)<=\037\nz(n\203\263\naf=true\np=p\335\376\212\212\212" /* f or tonumber(E)<=f then\nz(n)\nelse\naf=true\np=p+1\nend\nend\nend\nend\n */
+    "\300\372ac(p\246F,E=\001t\204l\254),{}\nf\231\341\305#F,2 d" /* end\nlocal function ac(p)\nlocal F,E=a('hgetall',g),{}\nfor i=1,#F,2 d */
+    "o\245B=F[i\335]:\002\003\202^\253+ (\253\345'\246W=B\226F[i]\265'sha\343'\355" /* o\nlocal B=F[i+1]:match('^%d+ (%d+) ')\nlocal W=B and F[i]~='shared' and not  */
+    "R(B\244F[i]\265e\224(p\252W)\214 E[#E\335]=F[i]\212\212f\231\341\305#E,\025" /* R(B)\nif F[i]~=e and(p or W)then E[#E+1]=F[i]end\nend\nfor i=1,#E,1000 */
+    " do\n\321\254,\342pack(E,i,\324\211.m\377(i+999,#E))\203\212\300\372" /*  do\na('hdel',g,unpack(E,i,math.min(i+999,#E)))\nend\nend\nlocal function  */
+    "F(E\246R,W={},0\nf\231i,S \377 pairs(B)do\267S>0\237R[#R\335]=i\365" /* F(E)\nlocal R,W={},0\nfor i,S in pairs(B)do\nif S>0 then\nR[#R+1]=i..' '.. */
+    "S\nW=\324\211.\324x(W,i\203\212\300p=W-f\245ad=#u>0\226o\265\013\226" /* S\nW=math.max(W,i)\nend\nend\nlocal p=W-f\nlocal ad=#u>0 and o~=-2 and  */
+    "\235l\200\254)>2*q\3356\nif#u>0\237\015t\020\201m\233hold\004\201u[#u][1" /* a('hlen',g)>2*q+16\nif#u>0 then\na('hset',b,'token',m,'holder',u[#u][1 */
+    "]\233\225\354d\201t\233\354\201m\244ak\252p>9999999\240\364p\251f\231i,W \377" /* ],'released',t,'lease',m)\nif ak or p>9999999 then w(p)end\nfor i,W in */
+    " ipairs(ak\226\001t\204l\236)\227{})do\267i%2\2411\226W:f\362(h\226'^s\027" /*  ipairs(ak and a('hgetall',b)or{})do\nif i%2==1 and W:find(h and '^sus */
+    "pe\316:'\252':\006\214 \356,W\251\212\263\213E\226m\265\357\237\015" /* pect:' or ':')then a('hdel',b,W)end\nend\nelseif E and m~='0' then\na('hset',b,' */
+    "\225\354d\201t\203\212x[#x\335]='sha\343'\nx[#x\335]=tab\333.c\277cat(R\233 '\244o" /* released',t)\nend\nx[#x+1]='shared'\nx[#x+1]=table.concat(R,' ')\nif o */
+    "\265\013\226p>o\240\336\254,p\251\302t\254,\342pack(x)\244E\240" /* ~=-2 and p>o then a('pexpire',g,p)end\na('hset',g,unpack(x))\nif E then  */
     "\321\254,E\251\213o\241\013\226\034p\311\254,p)\2651\237\205" /* a('hdel',g,E)end\nif o==-2 and redis.pcall('pexpire',g,p)~=1 then\na(' */
     "\270\254\203\336\254,p\203\303p<o\240\336\254,p\251\213ad" /* del',g)\na('pexpire',g,p)\nend\nif p<o then a('pexpire',g,p)end\nif ad */
-    "\240ac(\251f\231aq\351 \377 ipairs(x)do\245P,C,I,E=\342pack(n\244h\240" /*  then ac()end\nfor aq,n in ipairs(x)do\nlocal P,C,I,E=unpack(n)\nif h then  */
+    "\240ac(\251f\231aq\351 \377 ipairs(u)do\245P,C,I,E=\342pack(n\244h\240" /*  then ac()end\nfor aq,n in ipairs(u)do\nlocal P,C,I,E=unpack(n)\nif h then  */
     "z(P\251\213C\240a(C,I,E\251\212H(p\244V\226V[1]\241h\224(p\335\264" /* z(P)end\nif C then a(C,I,E)end\nend\nH(p)\nif V and V[1]==h and(p+1000 */
-    "<o \227#x>0)\214 a(V[2],V[3]\2330'\251o=p\376" /* <o or#x>0)then a(V[2],V[3],'0')end\no=p\nend\n */
+    "<o \227#u>0)\214 a(V[2],V[3]\2330'\251o=p\376" /* <o or#u>0)then a(V[2],V[3],'0')end\no=p\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
@@ -380,17 +380,17 @@ static const PORT_FLASH uint8_t shared[] =
     ",\324\211.\324x(o\320)\335728\340\203\300E=(n\252R)\223 V()\2410\267R\237" /* ,math.max(o,d)+172800000)\nend\nlocal E=(n or R)and V()==0\nif R then\n */
     "\217R,\341ai\241\357\226p,Z(d\244R\252i>=D\240O=d\232y \263 \341D \303" /* local R,i=ai=='0' and p,Z(d)\nif R or i>=D then O=d..y else i=D end\nif  */
     "K\240z\014\251\213\250ab\240ap(\251\204\014,Q,i,p\252ai,O\203ae(i\244" /* K then z(e)end\nif not ab then ap()end\nal(e,Q,i,p or ai,O)\nae(i)\nif  */
-    "ab\237F(\203\274{}\n\303h\224(ab\252R)\214 ah(\251F(\244E\240" /* ab then\nF()\nu={}\nend\nif h and(ab or R)then ah()end\nF()\nif E then  */
+    "ab\237F(\203x={}\n\303h\224(ab\252R)\214 ah(\251F(\244E\240" /* ab then\nF()\nx={}\nend\nif h and(ab or R)then ah()end\nF()\nif E then  */
     "V(\251\327\305C,\330\352\213p\237\327-\305\016\352\213Y\355" /* V()end\nreturn{1,C,f}\nelseif p then\nreturn{-1,0,f}\nelseif Y and not  */
     "n\237\331Y\n\300p=P\224(\250n\252\011\304\252Q\241k\244p\237" /* n then\nreturn Y\nend\nlocal p=P and(not n or k=='' or Q==k)\nif p then\n */
-    "t=Q\nap(\203\274{e,Q\232' 0 0 0'}\n\303I>c\355n\240m=\301\255k \303" /* t=Q\nap()\nu={e,Q..' 0 0 0'}\nend\nif I>c and not n then m='0'..k end\nif  */
+    "t=Q\nap(\203x={e,Q\232' 0 0 0'}\n\303I>c\355n\240m=\301\255k \303" /* t=Q\nap()\nx={e,Q..' 0 0 0'}\nend\nif I>c and not n then m='0'..k end\nif  */
     "n\226\011\304\224(K\252\250p)\214 z\014\251\217C=o\241\013\252X\252p\267C" /* n and k=='' and(K or not p)then z(e)end\nlocal C=o==-2 or X or p\nif C */
-    "\240ah(\250n\226e\251\217E=n\226ao(C\246D\nif#x>0\252X\226" /*  then ah(not n and e)end\nlocal E=n and ao(C)\nlocal D\nif#x>0 or X and  */
-    "q>0\237\213aa\240ae(Z(d)\251if#x>0\252p\240F(p\355aa\226" /* q>0 then\nif aa then ae(Z(d))end\nif#x>0 or p then F(p and not aa and  */
+    "\240ah(\250n\226e\251\217E=n\226ao(C\246D\nif#u>0\252X\226" /*  then ah(not n and e)end\nlocal E=n and ao(C)\nlocal D\nif#u>0 or X and  */
+    "q>0\237\213aa\240ae(Z(d)\251if#u>0\252p\240F(p\355aa\226" /* q>0 then\nif aa then ae(Z(d))end\nif#u>0 or p then F(p and not aa and  */
     "e\251\263\213C\237\213o\265\013\237\336\254\337\030o=1\nac(true\203" /* e)end\nelseif C then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nac(true)\n */
     "\212D=h\226N(\250n\226e,T\226e\244D\241true\355n\237\213o\265" /* end\nD=h and N(not n and e,T and e)\nif D==true and not n then\nif o~= */
-    "\013\240o=\272ttl\254\251\274{}\nag\014\320\337\201d\232y\203ae(Z(d)\203F(\203u,x={" /* -2 then o=a('pttl',g)end\nu={}\nag(e,d,'1',d..y)\nae(Z(d))\nF()\nu,x={ */
-    "},{}\nah(\203if#x>0\240F(\251\263\213D\241'giv\200'\237o=\272ttl\254\203" /* },{}\nah()\nif#x>0 then F()end\nelseif D=='given' then\no=a('pttl',g)\n */
+    "\013\240o=\272ttl\254\251x={}\nag\014\320\337\201d\232y\203ae(Z(d)\203F(\203x,\274{" /* -2 then o=a('pttl',g)end\nx={}\nag(e,d,'1',d..y)\nae(Z(d))\nF()\nx,u={ */
+    "},{}\nah(\203if#u>0\240F(\251\263\213D\241'giv\200'\237o=\272ttl\254\203" /* },{}\nah()\nif#u>0 then F()end\nelseif D=='given' then\no=a('pttl',g)\n */
     "\263\267p\226m\265\357\240\015\225\354d\201t\251\213o\265\013\240" /* else\nif p and m~='0' then a('hset',b,'released',t)end\nif o~=-2 then  */
     "\205\270\254\251\212\303n\237\213E\240\356\233limit'\251" /* a('del',g)end\nend\nend\nif n then\nif E then a('hdel',b,'limit')end\n */
     "\327(p\252k\265\304\226t\241k)\223 1\252\276\016\n\303aa\240\327\305" /* return{(p or k~='' and t==k)and 1 or 0,0,f}\nend\nif aa then return{1, */
@@ -416,8 +416,8 @@ static const PORT_FLASH uint8_t downgrade[] =
     "\305t\277\350b\004(Q),\330\n\300\341e:g\271\202\253+$\201v\3232)\246n=o\265\013\355" /* 1,tonumber(Q),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2))\nlocal n=o~=-2 and not  */
     "X\224(m\241k\252\001\273\233hold\004\006\241e\203n=n\226\001t\254,i\244\250" /* X and(m==k or a('hget',b,'holder')==e)\nn=n and a('hget',g,i)\nif not  */
     "n\240\327-\305\016\303Y\240\331Y \212t=k\267p>c\240m=A" /* n then return{-1,0,f}end\nif Y then return Y end\nt=k\nif p>c then m=A */
-    "RGV[3]\212\274{i,k\232' 0 0 0'}\nag\014\320\337\201d\232y\203\321\254\313\203ae(Z(d)" /* RGV[3]end\nu={i,k..' 0 0 0'}\nag(e,d,'1',d..y)\na('hdel',g,e)\nae(Z(d) */
-    "\203F(i\203x,\274{},{}\nah(\203if#x>0\240F(\251\327\305t\277\350b\004(aa),\330" /* )\nF(i)\nx,u={},{}\nah()\nif#x>0 then F()end\nreturn{1,tonumber(aa),f} */
+    "RGV[3]\212x={i,k\232' 0 0 0'}\nag\014\320\337\201d\232y\203\321\254\313\203ae(Z(d)" /* RGV[3]end\nx={i,k..' 0 0 0'}\nag(e,d,'1',d..y)\na('hdel',g,e)\nae(Z(d) */
+    "\203F(i\203u,x={},{}\nah(\203if#u>0\240F(\251\327\305t\277\350b\004(aa),\330" /* )\nF(i)\nu,x={},{}\nah()\nif#u>0 then F()end\nreturn{1,tonumber(aa),f} */
     "\n" /* \n */
     ;
 
@@ -432,10 +432,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 4177, "385bc075010da4d8694c3f8db865b361f52bca42"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8777, "f61e6a97d0d50f002a3e133b2d2012aeb26f99e5"};
+    {common, hand_over, share, shared}, 8780, "c56675554693e6952db3757c32cb0ee6aa54c4a0"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7281, "0251fd72801e8556be282766835abf511094d707"};
+    {common, hand_over, share, downgrade}, 7284, "34ed7bd8ecac5fcd1312dcac982be10022fe820a"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

@@ -144,7 +144,7 @@ local function let_in(caller)
         if limit > 0 and held >= limit then return end
         forget(waiter)
       elseif listens and (pending or not room or room > 0 and held >= room) then
-        if not room then stopped = place end
+        if not room then stopped = place - #entered end -- these leave the queue
         if not patience then sleeper = {waiter, listens, channel} end
         return -- who wants it exclusively stops all behind; so does who may still come
       elseif listens then

@@ -200,6 +200,34 @@ static bool leaves_once_more(int result)
   return sent && is_free(&a, result);
 }
 
+/*
+ * An acquire of a that is still under way when the connection breaks may come between the heir's request
+ * and its answer, and queue a again: so a leaves, although the answer comes when that has expired.
+ */
+static void test_late_acquire(void)
+{
+  prepare();
+  greet();
+  request(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, 5000, 0);
+  pass(2000);
+  CHECK(sends(" 5000 30000+"));
+  grant(CHANNEL("1"), "77", 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+  reconnect();
+  CHECK(asks());
+  pass(1950);
+  CHECK(sends_nothing());
+  push("subscribe", CHANNEL("3"), NULL);
+  pass(49);
+  answer(1, 78, 0);
+  CHECK(shares());
+  CHECK(a.phase == LEAVING);
+  CHECK(leaves_once_more(FAIRLOCK_OK));
+}
+
 /* The exclusive hold has ended: the server says so, or it is known here. */
 static void test_lost(void)
 {
@@ -659,6 +687,7 @@ const struct check_test check_tests[] = {
     {"downgrade", test_downgrade},
     {"downgrade: renewals on their way", test_renewals},
     {"downgrade: a broken connection", test_broken_connection},
+    {"downgrade: a late acquire before the answer", test_late_acquire},
     {"downgrade: the hold had ended", test_lost},
     {"downgrade: granted by a message", test_granted_by_a_message},
     {"downgrade: refused", test_refused},
