@@ -83,12 +83,14 @@ inline replica_tick() {
 #define asks(k)        (nempty(up[k]) || nempty(late[k]))
 
 inline falls_behind() {
+  say("falls_behind\n");
   lags = 1; r_token = token; r_released = released; r_ttl = ttl; COPY(queue, r_queue); i = 0;
   do :: i < N -> r_count[i] = count[i]; r_note[i] = note[i]; i++ :: else -> break od;
   i = 0
 }
 
 inline has_lost() {
+  say("has_lost\n");
   token = r_token; released = r_released; ttl = r_ttl; COPY(r_queue, queue); i = 0;
   do :: i < N -> count[i] = r_count[i]; note[i] = r_note[i]; r_count[i] = NONE; r_note[i] = NONE; i++ :: else -> break od;
   i = 0; lags = 0; r_token = 0; r_released = 0; r_ttl = 0;
@@ -100,7 +102,7 @@ inline has_lost() {
 inline becomes_master() {
   i = 0;
   do
-  :: i < N -> listens[i] = 0;
+  :: i < N -> listens[i] = 0; say("listens %d 0\n", i);
     if :: me.phase == FREE || me.phase == TRYING || ending(i) -> brought = brought | (1 << i) :: else fi;
     i++
   :: else -> break
@@ -119,6 +121,6 @@ proctype replica()
   :: atomic { failovers > 0 -> failovers--;
       if :: lags -> has_lost() :: else fi;
       becomes_master();
-      if :: BEHIND -> clock_behind = 1 :: clock_behind = 0 fi }
+      if :: BEHIND -> clock_behind = 1 :: BEHIND < 2 -> clock_behind = 0 fi }
   od
 }

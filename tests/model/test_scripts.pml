@@ -32,6 +32,9 @@ active proctype weather()
   do
   :: atomic { !thrown -> thrown = 1;
       dice(breaks, BREAKS); dice(cancels, CANCELS); dice(freezes, FREEZES); dice(reentries, REENTRIES);
+#if FAILOVERS > 0
+      dice(failovers, FAILOVERS);
+#endif
       if :: busy = 1 :: busy = 0 fi;
       for (i : 0 .. N - 1) { if :: rough[i] = 1 :: rough[i] = 0 :: skip :: skip fi }
       i = 0 }

@@ -53,6 +53,9 @@ KINDS = {
     "four, in ticks of half an hour": ("lock.pml", 2000000, 77, {"N": 4}),
     "ticks of an hour": ("lock.pml", 3600000, 77, {"RENEWS": 1}),
     "ticks of half a day": ("lock.pml", DAY // 2, 77777, {"RENEWS": 1}),
+    "a fail-over": ("failover.pml", 1000, 500, {"N": 2, "FAILOVERS": 1, "ANY_ORDER": 1}),
+    "a fail-over, renewed": ("failover.pml", 1000, 1, {"N": 2, "FAILOVERS": 1, "ANY_ORDER": 1, "RENEWS": 1}),
+    "a fail-over to a clock behind": ("failover.pml", 1000, 500, {"N": 2, "FAILOVERS": 1, "ANY_ORDER": 1, "BEHIND": 2}),
 }
 
 
