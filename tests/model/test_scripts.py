@@ -498,7 +498,7 @@ def replay(server, seed, kind):
 
 
 def main():
-    first, count = map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (1, 3)
+    first, count = map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (5, 8)  # which find the mutants that they can
     only = sys.argv[3] if len(sys.argv) > 3 else ""
     server, failed = Server(), 0
     for place, kind in enumerate(KINDS):
