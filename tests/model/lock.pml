@@ -50,7 +50,7 @@ inline grant(x, span, holds) {
   breaks_rules(x)
 }
 
-/* Removes the place before the note: a place without note would be one of Redisson's. [place-before-note] And uses no queue that is gone. [queue-known] */
+/* Removes the place before the note: a place without note would be one of Redisson's. [place-before-note] */
 inline forget(x) {
   COMMAND if :: queue??[eval(x)] -> queue??eval(x) :: else fi;
   COMMAND note[x] = NONE
@@ -84,7 +84,7 @@ inline hand_over(caller) {
   :: heir < N ->
     assert(note[heir] > 0 && listens[heir]); /* PROMISE dead: nobody who is dead or deaf is handed the lock */
     USES_HASH COMMAND grant(heir, CLAIM, 0); /* HDEL is tried first: it cannot be refused when two are in the hash [hdel-tried] */
-    if :: former < N && former != heir -> count[former] = NONE :: else fi;
+    if :: former < N && former != heir -> count[former] = NONE :: else fi; /* [heir-in-first] */
     forget(heir);
     COMMAND if :: listens[heir] == 2 -> down[LINE(heir)]!heir, GRANT, token, 0 :: else fi
   :: else
@@ -93,7 +93,7 @@ inline hand_over(caller) {
 
 /* An acquire, or a waiter's heartbeat. It names the token of the last hold that its handle has had. [token-named] */
 inline acquire() {
-  base = (tok > token -> tok : token); /* this server may have become the master without the newest */
+  base = (tok > token -> tok : token); /* this server may be a new master, without the newest [newest-token] */
   if
   :: held(i) && is_new(token) -> /* this request has come before, or there is a claim: it is the caller's */
     COMMAND if :: ttl < lease(i) -> ttl = lease(i) :: else fi;

@@ -50,7 +50,8 @@ class Run:
         for option in options.split():
             key, _, value = option.removeprefix("-D").partition("=")
             values[key] = value
-        self.live = "LIVE" in values
+        self.live, self.depth_first = "LIVE" in values, values.pop("DEPTH_FIRST", None) is not None
+        self.long = self.large or values.pop("LONG", None) is not None  # worth to be compiled well
         self.defines = [f"-D{key}={value}" for key, value in values.items()]
         self.said = self.states = self.depth = self.memory = ""
 
@@ -77,8 +78,8 @@ class Run:
         """Stores what was found in `said`: "" if no promise was broken."""
         self.prepare()
         self.shell("spin", "-a", *self.defines, self.model)
-        how = ["-DHC4"] if self.live else ["-DHC4", "-DSAFETY"] + (["-DBFS"] if self.sed else [])
-        level = "-O0" if self.sed else "-O2" if self.large else "-O1"
+        how = ["-DHC4"] if self.live else ["-DHC4", "-DSAFETY"] + (["-DBFS"] if self.sed and not self.depth_first else [])
+        level = "-O2" if self.large else "-O1" if self.long else "-O0"
         self.shell("gcc", level, "-w", *how, "-DNOREDUCE", f"-DMEMLIM={8000 if self.large else 2500}", "-o", "pan", "pan.c")
         out = self.shell("./pan", "-m1000000", "-w26" if self.large else "-w22", *(["-a"] if self.live else []), check=False)
         match = lambda pattern: (re.search(pattern, out) or [None, "0"])[1]
@@ -129,7 +130,10 @@ class Run:
         if at:
             line = open(os.path.join(self.folder, at[-1][0]), encoding="utf-8").read().split("\n")[int(at[-1][1]) - 1]
             promise = re.search(r"PROMISE (\w+)", line)
-            return promise[1] if promise else "?"
+            if promise:
+                return promise[1]
+            own = open(os.path.join(self.folder, self.model), encoding="utf-8").read()  # a macro of the model's own
+            return (re.search(r"PROMISE (\w+)", own) or [None, "?"])[1]
         return "?"
 
     def row(self):
@@ -170,6 +174,7 @@ def check_rules(faults):
             for comment in re.findall(r"/\*.*?\*/", text, re.S):
                 named.update(re.findall(r"\[([a-z]+(?:-[a-z]+)*)\]", comment))
     named.discard("in-brackets")
+    faults = [fault for fault in faults if re.fullmatch(r"[a-z-]+", fault.name)]  # others: what is documented, and has to be found
     have = {fault.name for fault in faults}
     for rule in sorted(named ^ have):
         yield f"rule {rule}: " + ("has no planted fault" if rule in named else "is not in the model")
@@ -196,8 +201,11 @@ def main():
         return 0
     if option == "--table":
         for fault in faults:
-            fault.explore()
-            print(fault.row(), flush=True)
+            try:
+                fault.explore()
+                print(fault.row() if fault.said else f"{fault.name}: not found", flush=True)
+            except RuntimeError as error:
+                print(f"{fault.name}: {error}", flush=True)
         return 0
     large = option == "--large"
     chosen = [run for run in runs if run.large == large and only in run.name]
