@@ -103,7 +103,8 @@ static void end_operation(struct fairlock *handle, int result)
 static void become_free(struct fairlock *handle, int result)
 {
   bool removed = handle->phase == REMOVING;
-  if (removed && handle->flags & SUBSCRIBING) /* without the handle, its answer cannot be counted */
+  /* without the handle, an answer cannot be counted, and nobody would end the subscription */
+  if (removed && handle->flags & (SUBSCRIBED | SUBSCRIBING))
     fairlock_engine_fail(handle->engine, FAIRLOCK_UNREACHABLE);
   set_phase(handle, FREE);
   send_now(handle); /* it sends nothing: so that nobody is woken when it would have */

@@ -102,6 +102,21 @@ void test_remove_is_refused_for_now(void)
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
 }
 
+/*
+ * If there is no time for its UNSUBSCRIBE, because the device has slept, or it was refused for now, the
+ * subscription ends with the connection, so the handle gets no message once it is out.
+ */
+void test_remove_has_no_time_to_unsubscribe(void)
+{
+  queue_a(500);
+  cancel_a();
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  pass(10000);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
 static void refuse(int result)
 {
   drain();

@@ -250,6 +250,7 @@ void test_refused_release_of_the_longest_lease(void);
 void test_remove_unsubscribes_again(void);
 void test_remove_comes_to_an_end(void);
 void test_remove_is_refused_for_now(void);
+void test_remove_has_no_time_to_unsubscribe(void);
 void test_remove_ends_what_was_refused(void);
 void test_refused_leave_is_owed(void);
 void test_remove_while_subscribing(void);

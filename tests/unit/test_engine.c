@@ -187,6 +187,7 @@ const struct check_test check_tests[] = {
     {"an UNSUBSCRIBE that is refused for now", test_remove_unsubscribes_again},
     {"taking out comes to an end", test_remove_comes_to_an_end},
     {"taken out while the server refuses", test_remove_is_refused_for_now},
+    {"taken out with no time to unsubscribe", test_remove_has_no_time_to_unsubscribe},
     {"taken out after a leave that was refused for good", test_remove_ends_what_was_refused},
     {"a leave that was refused for good is owed", test_refused_leave_is_owed},
     {"taken out while its SUBSCRIBE is under way", test_remove_while_subscribing},
