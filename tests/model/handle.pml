@@ -20,11 +20,23 @@ inline set_phase(p) { me.forgotten = me.forgotten + me.unanswered; me.unanswered
 #define nothing_there(i) (!handle[i].queued && !handle[i].unconfirmed && !handle[i].owed && \
                           !((in_flight(i) | handle[i].in_doubt) & ACQUIRE))
 
+#ifndef REMOVES /* remove.pml */
+#define listens_still(i)   0
+#define subscribes_first() me.phase == QUEUEING && !me.subscribed -> me.subscribed = 1; up[LINE(i)]!i, SUBSCRIBE, 0, 0
+#define subscribe()        listens[i] = 2
+#define is_push            (what == GRANT)
+#define on_push()          what == GRANT -> message()
+#define on_broken_too()    skip
+#define over_for(i)        become_free()
+#define on_free()          skip
+#endif
+
 inline become_free() {
   set_phase(FREE); wait_ends();
   me.sent = me.sent & LEAVE; me.in_doubt = me.in_doubt & LEAVE; /* a late leave may end the next wait [leave-in-doubt] */
   me.queued = 0; me.owed = 0; me.unconfirmed = 0; me.settles = 0; me.holds = 0; me.left = 0;
-  me.ends = NEVER; me.sends = NEVER
+  me.ends = NEVER; me.sends = NEVER;
+  on_free()
 }
 
 /* Until when it repeats a release or a leave: if the server is away for longer, all that it had is over. [leaves-until-over] */
@@ -114,7 +126,8 @@ inline reply_ending() {
   :: what == NO && me.phase == RELEASING -> leaves_again() /* a heartbeat may have begun another hold [gone-leaves] */
   :: else ->
     if
-    :: !(me.in_doubt & ACQUIRE) || me.settles && !(me.phase == RELEASING && (me.in_doubt & RELEASE)) -> become_free() /* [repeated-release] */
+    :: !(me.in_doubt & ACQUIRE) || me.settles && !(me.phase == RELEASING && (me.in_doubt & RELEASE)) ->
+      if :: listens_still(i) -> me.sends = 1 :: else -> become_free() fi /* [repeated-release] */
     :: else -> leaves_again() /* a late acquire may still begin one [late-acquire-undone] */
     fi
   fi
@@ -156,7 +169,7 @@ inline outlast(span) {
 inline send() {
   kind = kind_of(i);
   me.sent = in_flight(i) | kind;
-  if :: me.phase == QUEUEING && !me.subscribed -> me.subscribed = 1; up[LINE(i)]!i, SUBSCRIBE, 0, 0 :: else fi; /* [listens-first] */
+  if :: subscribes_first() :: else fi; /* [listens-first] */
   if
   :: me.phase == TRYING -> up[LINE(i)]!i, TRY, me.token, 0
   :: me.phase == LEAVING -> up[LINE(i)]!i, LEAVE, 0, 0
@@ -181,7 +194,8 @@ inline on_broken() { /* the handle's part of it */
   :: waiting(i) || holding(i) && RENEWS || kind && (holding(i) || ending(i)) -> me.sends = 0
   :: else
   fi;
-  kind = 0
+  kind = 0;
+  on_broken_too()
 }
 
 inline broken(k) {
@@ -228,12 +242,12 @@ proctype client(byte i)
   :: atomic { me.phase == LOST && !frozen[i] -> tell(i); does("RELEASE\n"); leave() }
   :: atomic { wants(i) && our.up && may_send(i) && first(i) -> tell(i); does("SEND\n"); send() }
   :: atomic { holding(i) && me.ends == 0 && !frozen[i] -> tell(i); does("OVER\n"); lose() }
-  :: atomic { ending(i) && me.ends == 0 && !frozen[i] -> tell(i); does("OVER\n"); become_free(); doubt_ends() }
+  :: atomic { ending(i) && me.ends == 0 && !frozen[i] -> tell(i); does("OVER\n"); over_for(i); doubt_ends() }
 
   :: atomic { me.phase != CRASHED && me.phase != FREE && crashes > 0 -> crashes--; crash() }
   :: atomic { freezes > 0 && !frozen[i] && me.phase != FREE && me.phase != CRASHED && first(i) -> tell(i); does("FREEZE\n");
-      freezes--; frozen[i] = 1; breaks_rules(i) }
-  :: atomic { wakes(i) -> tell(i); does("THAW\n"); frozen[i] = 0 }
+      freezes--; set_frozen(1); breaks_rules(i) }
+  :: atomic { wakes(i) -> tell(i); does("THAW\n"); set_frozen(0) }
   od
 }
 
@@ -251,8 +265,8 @@ proctype connection(byte k)
   :: atomic { nempty(down[k]) && !frozen[k] && acknowledged(k) && first(k) -> down[k]?i, what, value, age;
       tell(i); does("GOT %e %d %d\n", what, value, age);
       if
-      :: what == GRANT -> message()
-      :: what != GRANT && me.forgotten > 0 -> me.forgotten--
+      :: on_push()
+      :: !is_push && me.forgotten > 0 -> me.forgotten--
       :: else -> me.unanswered--; me.sent = me.sent & kind_of(i);
         if
         :: waiting(i) -> reply_waiting()
@@ -262,7 +276,7 @@ proctype connection(byte k)
       fi;
       doubt_ends();
       if :: me.unanswered + me.forgotten == 0 -> me.sent = 0 :: else fi;
-      if :: what != GRANT && doubt_over(k) && each(all_answered, &&) -> line[k].expires = 0 :: else fi; /* nothing can come to be in doubt */
+      if :: !is_push && doubt_over(k) && each(all_answered, &&) -> line[k].expires = 0 :: else fi; /* nothing can come to be in doubt [idle-forgets] */
       what = FREE; value = 0; age = 0; rest = 0; i = 0 }
   :: atomic { line[k].up && (breaks > 0 && unlucky(k) || !serves(k)) && first(k) -> tell(k); does("BREAK\n");
       if :: serves(k) -> breaks-- :: else fi; broken(k) }
@@ -275,7 +289,7 @@ proctype server(byte k)
 {
   byte i;
   do
-  :: atomic { serves(k) && subscribes(k) -> up[k]?i, kind, tok, age; listens[i] = 2; say("listens %d 2\n", i); i = 0; kind = 0; tok = 0; age = 0 }
+  :: atomic { serves(k) && subscribes(k) && has_room(k) -> up[k]?i, kind, tok, age; subscribe(); say("listens %d 2\n", i); i = 0; kind = 0; tok = 0; age = 0 }
   :: atomic { each_line(has_room, &&) && token < TOKENS && reads && (nempty(late[k]) && arrives(k) || serves(k) && nempty(up[k]) && !subscribes(k)) ->
       if
       :: serves(k) && nempty(up[k]) && !subscribes(k) -> up[k]?i, kind, tok, age; alive = 1

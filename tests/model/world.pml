@@ -74,6 +74,7 @@ Handle handle[N];
 #define LINE(i) (i)
 #define LINES   N
 #define calls(k) wants(k) /* somebody on it wants to send */
+#define set_frozen(x) frozen[i] = x
 #endif
 typedef Line {
   bit up;
