@@ -5,7 +5,7 @@
 #define waiting(i) (handle[i].phase == QUEUEING || handle[i].phase == TRYING)
 #define holding(i) (handle[i].phase == HELD || handle[i].phase == REENTERING || handle[i].phase == RELEASE_ONE)
 #define ending(i)  (handle[i].phase == RELEASING || handle[i].phase == LEAVING)
-#define believes(i) (holding(i) && handle[i].ends > 0)
+#define believes(i) (holding(i) && handle[i].ends > 0 && !excused(i))
 #define in_flight(i) (handle[i].unanswered + handle[i].forgotten > 0 -> handle[i].sent : 0)
 #define doubt_over(k) (line[k].up && line[k].doubt == 0)
 #define over(i)  (handle[i].phase == LOST || (holding(i) || ending(i)) && handle[i].ends == 0)
@@ -22,10 +22,10 @@ inline set_phase(p) { me.forgotten = me.forgotten + me.unanswered; me.unanswered
 
 #ifndef REMOVES /* remove.pml */
 #define listens_still(i)   0
-#define subscribes_first() me.phase == QUEUEING && !me.subscribed -> me.subscribed = 1; up[LINE(i)]!i, SUBSCRIBE, 0, 0
+#define subscribes_first() (me.phase == QUEUEING || also_listens(kind)) && !me.subscribed -> me.subscribed = 1; up[LINE(i)]!i, SUBSCRIBE, 0, 0
 #define subscribe()        listens[i] = 2
 #define is_push            (what == GRANT)
-#define on_push()          what == GRANT -> message()
+#define on_push()          what == GRANT -> on_message()
 #define on_broken_too()    skip
 #define over_for(i)        become_free()
 #define on_free()          skip
@@ -56,8 +56,8 @@ inline begin_hold() {
   me.unconfirmed = (me.queued || me.owed || (me.in_doubt & ACQUIRE) -> 1 : 0);
   me.sends = (me.unconfirmed -> 0 : (!RENEWS -> NEVER : (me.unanswered > 0 -> me.sends : (LEASE / 3 > age -> LEASE / 3 - age : 0))));
   set_phase(HELD); me.queued = 0; me.owed = 0; me.holds = 1;
-  assert(ANY_ORDER || me.token > newest); /* PROMISE tokens: they rise from hold to hold */
-  newest = me.token
+  assert(ANY_ORDER || me.token > newest || excused(i)); /* PROMISE tokens: they rise from hold to hold */
+  newest = (excused(i) -> newest : me.token)
 }
 
 #include "hooks.pml"
@@ -300,6 +300,7 @@ answer:
       say_call();
       wants_acknowledgement();
       if :: alive -> down[k]!i, what, value, age :: else fi;
+      also_done();
       i = 0; kind = 0; tok = 0; age = 0; value = 0; heir = 0; former = 0; base = 0; ended = 0; rest = 0; what = FREE; alive = 0 }
   :: atomic { listens[k] == 1 && arrives(k) -> listens[k] = 0; say("listens %d 0\n", k) } /* it notices that a connection is dead */
   od
@@ -312,7 +313,7 @@ answer:
 #define late_request(k) (up[k]?[_, _, _, RESPONSE])
 #define send_due(i) (handle[i].sends == 0 && (line[LINE(i)].up || !OFFLINE) && (!line[LINE(i)].up || may_send(i)))
 #define still(i)    (frozen[i] || handle[i].phase == CRASHED || \
-                     !send_due(i) && !late_answer(LINE(i)) && !late_request(LINE(i)) && !over(i))
+                     !also_due(i) && !send_due(i) && !late_answer(LINE(i)) && !late_request(LINE(i)) && !over(i))
 
 /* Requests and answers grow older. */
 #define OLDER(channel, type) \

@@ -56,6 +56,7 @@ inline forget(x) {
   COMMAND note[x] = NONE
 }
 
+#ifndef look /* redisson.pml */
 /* Finds the heir, the first in line before `caller` who is alive and listens, or N. */
 inline look(caller) {
   heir = N; found = 0; n = len(queue);
@@ -75,6 +76,7 @@ inline look(caller) {
   od;
   found = 0; w = 0
 }
+#endif
 
 /* Hands the free lock to the heir. It owns the lock before it leaves the queue. [owns-before-leaving]
  * What `former` had in the hash (N: nothing) goes then, too. */
@@ -106,6 +108,7 @@ inline acquire() {
       hand_over(i); /* [no-overtaking] */
       if
       :: heir == N -> grant(i, lease(i), 1); forget(i); what = YES; value = token /* [heartbeat-takes] */
+      :: heir > N -> if :: held(i) -> drop_lock() :: else fi /* waits for one of redisson.pml */
       :: else
       fi
     :: else
@@ -141,7 +144,7 @@ inline end_hold() {
   :: else
   fi;
   if :: ttl == 0 -> hand_over(N) :: else fi; /* a free lock is handed over by any of them */
-  if :: rest && heir == N -> COMMAND released = ended :: else fi;
+  if :: rest && heir >= N -> COMMAND released = ended :: else fi;
   what = (rest || kind == RELEASE && ended == tok -> YES : NO); /* done before: the same answer */
   rest = 0
 }
@@ -162,7 +165,7 @@ inline script() {
   fi
 }
 
-inline server_tick() { later(ttl); if :: ttl == 0 -> drop_lock() :: else fi; replica_tick() }
+inline server_tick() { also_ticks(); later(ttl); if :: ttl == 0 -> drop_lock() :: else fi; replica_tick() }
 
 /* What the promises ask the server. */
 #define covers(i)     (held(i) && token == handle[i].token && ttl >= handle[i].ends)

@@ -26,7 +26,7 @@ ltl live { [] ((handle[LIVE].phase == QUEUEING) -> <> (handle[LIVE].phase != QUE
 init {
   byte i;
   atomic {
-    for (i : 0 .. N - 1) { me.acquires = (i == 0 -> ACQUIRES0 : ACQUIRES); run client(i) }
+    for (i : 0 .. N - 1) { me.acquires = (i == 0 -> ACQUIRES0 : ACQUIRES); run_client(i) }
     for (i : 0 .. LINES - 1) { run server(i); run connection(i) }
     i = 0;
     run clock();

@@ -119,6 +119,21 @@ TEMP mtype what;
 #endif
 #define has_room(k) (len(down[k]) < TRIPS)
 
+/* What a file that includes lock.pml may add: break.pml, redisson.pml. */
+#ifndef also_listens
+#define excused(i)         0
+#define also_listens(kind) 0
+#endif
+#ifndef also_done
+#define also_due(i)        0
+#define also_done()        skip
+#define run_client(i)      run client(i)
+#endif
+#ifndef also_ticks
+#define also_ticks()       skip
+#define on_message()       message()
+#endif
+
 /* Only a simulation that is repeated on the code says what it does. */
 #ifdef REPLAY
 #define say(...) printf(__VA_ARGS__)
