@@ -8,13 +8,15 @@
 
 /*
  * The hold count is the one that was asked for, however often; 0 until a handover is confirmed. A
- * late acquire does not change that of a share.
+ * late acquire does not change it, but one of the kept release, of which it sets that of an exclusive hold.
  */
 void check_count(const struct party *party, int64_t mode)
 {
   int64_t target = party->handover.claims ? 0 : mode < 0 ? -mode : 1;
   const struct held *before = &party->held_before;
-  if (party->shares && mode >= 0 && before->is && before->token == party->held.token)
+  bool sets =
+      party->world->profile.other == RELEASE_KEPT && !party->shares && party->held.count == 1;
+  if (mode >= 0 && !sets && before->is && before->token == party->held.token)
     target = before->count;
   if (party->held.is && party->held.count == target) return;
   world_fail(party->world, "%s holds %s %lld times, and asked for %lld", party->id,
