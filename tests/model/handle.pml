@@ -2,14 +2,26 @@
  * The clients: a handle and its program (handle.c, reply.c), its connection (engine.c), and time.
  */
 
-#define waiting(i) (handle[i].phase == QUEUEING || handle[i].phase == TRYING)
-#define holding(i) (handle[i].phase == HELD || handle[i].phase == REENTERING || handle[i].phase == RELEASE_ONE)
-#define ending(i)  (handle[i].phase == RELEASING || handle[i].phase == LEAVING)
 #define believes(i) (holding(i) && handle[i].ends > 0 && !excused(i))
 #define in_flight(i) (handle[i].unanswered + handle[i].forgotten > 0 -> handle[i].sent : 0)
-#define doubt_over(k) (line[k].up && line[k].doubt == 0)
 #define over(i)  (handle[i].phase == LOST || (holding(i) || ending(i)) && handle[i].ends == 0)
 #define wants(i) (handle[i].sends == 0 && handle[i].phase != CRASHED && !frozen[i])
+
+#ifndef DOWNGRADES /* heir.pml */
+#define is_heir(i)  0
+#define has_heir(i) 0
+#define awaited(i)  0
+#define inherited   0
+#define answer_to_waiter() reply_waiting()
+inline name_hold() { skip }
+#endif
+#ifndef SHARERS /* shared.pml */
+#define for_good 0 /* refused, and will be again */
+inline tokens_rise() {
+  assert(ANY_ORDER || me.token > newest || excused(i)); /* PROMISE tokens: they rise from hold to hold */
+  newest = (excused(i) -> newest : me.token)
+}
+#endif
 
 inline later(x) { if :: x > 0 && x < NONE -> x-- :: else fi }
 
@@ -56,8 +68,7 @@ inline begin_hold() {
   me.unconfirmed = (me.queued || me.owed || (me.in_doubt & ACQUIRE) -> 1 : 0);
   me.sends = (me.unconfirmed -> 0 : (!RENEWS -> NEVER : (me.unanswered > 0 -> me.sends : (LEASE / 3 > age -> LEASE / 3 - age : 0))));
   set_phase(HELD); me.queued = 0; me.owed = 0; me.holds = 1;
-  assert(ANY_ORDER || me.token > newest || excused(i)); /* PROMISE tokens: they rise from hold to hold */
-  newest = (excused(i) -> newest : me.token)
+  tokens_rise()
 }
 
 #include "hooks.pml"
@@ -90,8 +101,8 @@ inline reply_waiting() {
   :: what == NO && me.phase == QUEUEING -> me.queued = 1;
     if :: value + 1 < me.sends -> me.sends = value + 1 :: else fi
   :: what == VOID -> me.sends = 0
-  :: what == FAILED && me.phase == TRYING -> me.owed = (me.owed || SYNCED -> 1 : 0); leave()
-  :: what == FAILED && me.phase == QUEUEING -> breaks_rules(i); me.owed = (me.owed || SYNCED -> 1 : 0); me.sends = 1
+  :: what == FAILED && (me.phase == TRYING || for_good) -> me.owed = (me.owed || SYNCED -> 1 : 0); leave()
+  :: what == FAILED && me.phase == QUEUEING && !for_good -> breaks_rules(i); me.owed = (me.owed || SYNCED -> 1 : 0); me.sends = 1
   fi
 }
 
@@ -156,7 +167,7 @@ inline message() {
 
 /* A late leave would end the wait: the acquire waits until that has expired. [leave-awaited] */
 #define held_back(i) (waiting(i) && (handle[i].in_doubt & LEAVE) && !doubt_over(LINE(i)))
-#define may_send(i)  (handle[i].unanswered < most(i) && !(SYNCED && handle[i].forgotten) && !held_back(i) && \
+#define may_send(i)  (handle[i].unanswered < most(i) && !(SYNCED && handle[i].forgotten) && !held_back(i) && !has_heir(i) && \
                       len(up[LINE(i)]) < TRIPS - 1)
 
 /* It may arrive late, its place be handed the lock late, and that claim, or the hold, last. */
@@ -171,6 +182,7 @@ inline send() {
   me.sent = in_flight(i) | kind;
   if :: subscribes_first() :: else fi; /* [listens-first] */
   if
+  :: is_heir(i) -> up[LINE(i)]!i, DOWNGRADE, inherited, 0; name_hold()
   :: me.phase == TRYING -> up[LINE(i)]!i, TRY, me.token, 0
   :: me.phase == LEAVING -> up[LINE(i)]!i, LEAVE, 0, 0
   :: me.phase == REENTERING || me.phase == HELD && me.holds == 2 -> up[LINE(i)]!i, IF_HELD | TWICE, me.token, 0
@@ -227,7 +239,7 @@ inline crash() {
 proctype client(byte i)
 {
   do
-  :: atomic { me.acquires > 0 && (me.phase == FREE || ending(i) && hasty) && !frozen[i] && acts(i) -> tell(i);
+  :: atomic { me.acquires > 0 && (me.phase == FREE || ending(i) && hasty) && !awaited(i) && !frozen[i] && acts(i) -> tell(i);
       me.acquires--; me.owed = (ending(i) || me.owed -> 1 : 0); me.queued = 0; me.unconfirmed = 0; me.holds = 0;
       if :: set_phase(QUEUEING); does("WAIT\n") :: TRIES -> set_phase(TRYING); does("TRY\n") fi;
       me.ends = NEVER; me.sends = 0; doubt_ends() }
@@ -269,7 +281,7 @@ proctype connection(byte k)
       :: !is_push && me.forgotten > 0 -> me.forgotten--
       :: else -> me.unanswered--; me.sent = me.sent & kind_of(i);
         if
-        :: waiting(i) -> reply_waiting()
+        :: waiting(i) -> answer_to_waiter()
         :: holding(i) -> reply_held()
         :: else -> reply_ending()
         fi

@@ -10,7 +10,8 @@
 proctype one_holder() { atomic { two_hold -> assert(false) } }
 
 /* Nothing is left: when a handle is FREE, and nothing of it is under way that could change that, the server has nothing of it. */
-#define pending(k)   (late[k]??[_, ACQUIRE, _, _] || late[k]??[_, TRY, _, _] || late[k]??[_, LEAVE, _, _])
+#define pending(k)   (late[k]??[_, ACQUIRE, _, _] || late[k]??[_, TRY, _, _] || late[k]??[_, DOWNGRADE, _, _] || \
+                      late[k]??[_, LEAVE, _, _])
 #define quiet(i)     (empty(up[LINE(i)]) && empty(down[LINE(i)]) && !pending(LINE(i)))
 #define left_over(i) (handle[i].phase == FREE && quiet(i) && has_any(i) && !brought_back(i))
 proctype nothing_left() { atomic { each(left_over, ||) -> assert(false) } }

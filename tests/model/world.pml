@@ -39,6 +39,7 @@
 #define RELEASE   4   /* names the token of the hold that it ends */
 #define LEAVE     8   /* ends whatever there is of the caller: place, claim, hold */
 #define TRY       16  /* an acquire that does not queue */
+#define DOWNGRADE 32  /* an acquire of one handle, and the release of another one, which holds alone */
 #define TWICE     64  /* with IF_HELD: a hold count of 2 */
 #define SUBSCRIBE 128
 
@@ -68,6 +69,9 @@ typedef Handle {
 }
 Handle handle[N];
 #define me handle[i]
+#define waiting(i) (handle[i].phase == QUEUEING || handle[i].phase == TRYING)
+#define holding(i) (handle[i].phase == HELD || handle[i].phase == REENTERING || handle[i].phase == RELEASE_ONE)
+#define ending(i)  (handle[i].phase == RELEASING || handle[i].phase == LEAVING)
 
 /* A connection: struct fairlock_engine. Each handle has one of its own here, unless LINE says otherwise. */
 #ifndef LINE
@@ -83,6 +87,7 @@ typedef Line {
 }
 Line line[LINES];
 #define our line[LINE(i)]
+#define doubt_over(k) (line[k].up && line[k].doubt == 0)
 
 /* Requests {who, kind, token, age}, and answers and messages {who, what, value, age}, in order. */
 chan up[LINES] = [TRIPS] of { byte, byte, byte, byte };

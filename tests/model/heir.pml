@@ -1,0 +1,74 @@
+/*
+ * What a downgrade is for both handles, and for the server: see downgrade.pml.
+ */
+byte downgrades = DOWNGRADES;
+byte inherited_token;   /* of the hold that the heir waits for */
+byte lasts;             /* that hold, as handle 0 believed: no part of the code */
+byte written;           /* the token that a downgrade has written last: the note `holder` is then the heir's */
+bit task_waits;         /* a task waits for its downgrade */
+bit other_operation;    /* the heir has begun something else since */
+
+/* The client */
+
+#define inherited  inherited_token
+#define is_heir(i) ((i) == 1 && waiting(1) && handle[1].holds > 0)
+#define has_heir(i) ((i) == 0 && is_heir(1) && handle[0].phase == RELEASING && inherited == handle[0].token) /* [release-held-back] */
+
+/* While a task waits for a downgrade, others may not use the heir (struct fairlock, awaited). [heir-awaited] */
+#define awaited(i) ((i) == 1 && task_waits)
+
+/* The heir's request may end the hold of handle 0, answered or not. */
+inline name_hold() {
+  if :: has_heir(0) -> handle[0].in_doubt = handle[0].in_doubt | RELEASE :: else fi
+}
+
+/* The heir has its answer, and no longer waits. Then that answers the release, or the release is sent. */
+inline settle() {
+  i = 0;
+  me.in_doubt = me.in_doubt & ~RELEASE;
+  if
+  :: holding(1) -> what = YES; me.settles = doubt_over(0); reply_ending()
+  :: !holding(1) && value == ENDED -> what = NO; reply_ending()
+  :: else -> me.sends = 0
+  fi
+}
+
+inline answer_to_waiter() {
+  former = has_heir(0) && i == 1;
+  reply_waiting();
+  assert(!(former && holding(1)) || newest <= inherited); /* PROMISE between: nobody has had it alone since */
+  if :: former && !waiting(1) -> settle() :: else fi;
+  former = 0
+}
+
+/* The server */
+
+inline downgrade() {
+  read_share();
+  if
+  :: !alone && lives && its > tok -> /* it has come before [downgrade-repeats] */
+    if :: queue??[eval(i)] -> forget(i) :: else fi;
+    if :: till < lease(i) -> rest = lease(i) :: else -> rest = till fi;
+    take_out(); till = rest; rest = 0; holders++; enters[i] = its;
+    name_limit(till); write();
+    what = YES; value = its
+  :: !(!alone && lives && its > tok) && (ttl == 0 || shared || !held(0) || token != tok && token != written) -> /* that hold is gone [names-hold] [stopped-goes-on] */
+    assert(!alive || !is_heir(1) || lasts == 0); /* PROMISE kept: no hold is lost before its time */
+    what = FAILED; value = ENDED
+  :: else ->
+    if
+    :: refused -> what = FAILED; value = OTHERS
+    :: else ->
+      ended = tok; gone = 0; /* in the same HSET as the share [one-script] */
+      enter(i, lease(i), 1);
+      written = base; its = base;
+      name_limit(till); write();
+      let_in();
+      if :: entered > 0 -> write() :: else fi;
+      what = YES; value = its
+    fi
+  fi;
+  end_of_share()
+}
+
+inline downgrade_tick() { later(lasts) }
