@@ -17,9 +17,17 @@ bit other_operation;    /* the heir has begun something else since */
 /* While a task waits for a downgrade, others may not use the heir (struct fairlock, awaited). [heir-awaited] */
 #define awaited(i) ((i) == 1 && task_waits)
 
-/* The heir's request may end the hold of handle 0, answered or not. */
+/*
+ * The heir's request may end the hold of handle 0, answered or not. It is settled by the time of its sending, that of
+ * the first of those under way, because what comes before its answer may be a late acquire of handle 0. [heir-settles]
+ */
 inline name_hold() {
-  if :: has_heir(0) -> handle[0].in_doubt = handle[0].in_doubt | RELEASE :: else fi
+  if
+  :: has_heir(0) ->
+    handle[0].in_doubt = handle[0].in_doubt | RELEASE;
+    handle[0].settles = (doubt_over(0) && (me.unanswered == 0 || handle[0].settles) -> 1 : 0)
+  :: else
+  fi
 }
 
 /* The heir has its answer, and no longer waits. Then that answers the release, or the release is sent. */
@@ -27,7 +35,7 @@ inline settle() {
   i = 0;
   me.in_doubt = me.in_doubt & ~RELEASE;
   if
-  :: holding(1) -> what = YES; me.settles = doubt_over(0); reply_ending()
+  :: holding(1) -> what = YES; reply_ending()
   :: !holding(1) && value == ENDED -> what = NO; reply_ending()
   :: else -> me.sends = 0
   fi
@@ -53,7 +61,7 @@ inline downgrade() {
     name_limit(till); write();
     what = YES; value = its
   :: !(!alone && lives && its > tok) && (ttl == 0 || shared || !held(0) || token != tok && token != written) -> /* that hold is gone [names-hold] [stopped-goes-on] */
-    assert(!alive || !is_heir(1) || lasts == 0); /* PROMISE kept: no hold is lost before its time */
+    assert(!alive || !has_heir(0) || lasts == 0); /* PROMISE kept: no hold is lost before its time, but by an acquire of its own handle */
     what = FAILED; value = ENDED
   :: else ->
     if
