@@ -18,6 +18,7 @@
 #define SHARERS 2 /* the heir; 6: and handle 2 */
 #endif
 #define LINE(i) ((i) / 2)
+#define set_frozen(x) frozen[i] = x /* none freezes here */
 #if N > 2
 #define LINES 2
 #else
