@@ -184,7 +184,7 @@ inline goes_on() {
   if :: kind & IF_HELD -> own_count = (kind & TWICE -> 2 : 1) :: else fi;
   take_out(); till = rest; rest = 0; holders++; enters[i] = its;
   name_limit(till);
-  if :: alone -> write() :: else fi; /* alone, only the notes say its token: before others get theirs [share-first] */
+  if :: alone -> write() :: else fi; /* alone, only the notes say its token: before others get theirs */
   if :: may_enter -> let_in() :: else fi;
   write();
   what = YES; value = its
@@ -203,7 +203,7 @@ inline hand_over_free() {
 /* It queues. The first in line asks when the TTL, or the first of the leases that fill the lock, has ended. */
 inline place_share() {
   if :: !queue??[eval(i)] -> COMMAND note[i] = 0; COMMAND queue!i :: else fi;
-  name_limit(2 * WAITER); /* [waiter-names] */
+  name_limit(2 * WAITER);
   COMMAND note[i] = WAITER;
   value = NEVER;
   if :: queue?[eval(i)] && ttl > 0 -> value = ttl :: else fi;
