@@ -105,7 +105,7 @@ inline let_in() {
       :: !shares(w) || full(names(w)) -> barred = 1; queue!w /* nobody overtakes it [exclusive-stops] [full-stops] */
       :: else ->
         if
-        :: share[w].ends > 0 -> note[w] = NONE /* a script that was stopped has let it in [entered-once] */
+        :: share[w].ends > 0 -> note[w] = NONE /* a script that was stopped has let it in */
         :: else -> enter(w, CLAIM, 0); queue!w
         fi
       fi
