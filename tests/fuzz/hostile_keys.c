@@ -409,11 +409,12 @@ struct request {
 static bool check_acquired(const struct request *request, int64_t value, const struct audit *before,
                            const struct audit *after)
 {
-  /* a handover is confirmed by the request that names its token, and by no other */
-  bool handed = strcmp(before->count, "=0") == 0 && request->mode >= 0 &&
-                (double)value == token_of(before->token);
+  /* only requests that name its token confirm a handover, and change a count: an acquire goes on */
+  bool goes_on =
+      before->count[0] != 0 && request->mode >= 0 && (double)value == token_of(before->token);
   int holds = request->mode < 0 ? -request->mode : 1;
-  bool good = CHECK(strtod(after->count + 1, NULL) == (handed ? 0 : holds));
+  bool good = CHECK(goes_on ? strcmp(after->count, before->count) == 0
+                            : strtod(after->count + 1, NULL) == holds);
   good &= CHECK(after->ttl > 0);
   if (before->count[0] != 0) return good;
   good &= CHECK(request->mode >= 0);
