@@ -2,7 +2,7 @@
 """Explores the model: all states of each run, and of each planted fault until that is found.
 
     run.py [NAME]            the runs of runs.txt and the faults of faults.txt whose names contain NAME
-    run.py --large [NAME]    the large runs instead: minutes, and gigabytes, each
+    run.py --large [NAME]    the large ones of both instead: minutes, and gigabytes, each
     run.py --trace NAME      how that run or fault breaks a promise, a step at a time
     run.py --table           the table of README.md
 
@@ -51,6 +51,7 @@ class Run:
             key, _, value = option.removeprefix("-D").partition("=")
             values[key] = value
         self.live, self.depth_first = "LIVE" in values, values.pop("DEPTH_FIRST", None) is not None
+        self.large |= values.pop("LARGE", None) is not None
         self.long = self.large or values.pop("LONG", None) is not None  # worth to be compiled well
         self.defines = [f"-D{key}={value}" for key, value in values.items()]
         self.said = self.states = self.depth = self.memory = ""
@@ -208,9 +209,7 @@ def main():
                 print(f"{fault.name}: {error}", flush=True)
         return 0
     large = option == "--large"
-    chosen = [run for run in runs if run.large == large and only in run.name]
-    if not large:
-        chosen += [fault for fault in faults if only in fault.name]
+    chosen = [run for run in runs + faults if run.large == large and only in run.name]
     bad = 0
     for fault in [] if only or large else check_rules(faults):
         print(f"not ok {fault}")
