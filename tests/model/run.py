@@ -26,15 +26,23 @@ DEFAULTS = {
 ZERO = "SHORT RENEWS TRIES REENTRIES CANCELS BREAKS OFFLINE CRASHES FREEZES VOIDS STOPS SYNCED FAILOVERS ANY_ORDER"
 
 
+def text_of(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
+def models_in(folder):
+    """The text of each file of the model there."""
+    return {name: text_of(folder, name) for name in os.listdir(folder) if name.endswith(".pml")}
+
+
 def lines(name, fields):
     """The lines of a list, each as that many fields; the last one may contain what separates them."""
-    with open(os.path.join(HERE, name), encoding="utf-8") as file:
-        for line in file:
-            line = line.rstrip("\n")
-            if line and not line.startswith("#"):
-                parts = [part.strip() for part in line.split("|", fields - 1)]
-                assert len(parts) == fields, f"{name}: {line}"
-                yield parts
+    for line in text_of(HERE, name).split("\n"):
+        if line and not line.startswith("#"):
+            parts = [part.strip() for part in line.split("|", fields - 1)]
+            assert len(parts) == fields, f"{name}: {line}"
+            yield parts
 
 
 class Run:
@@ -65,14 +73,12 @@ class Run:
     def prepare(self):
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
-        models = [name for name in os.listdir(HERE) if name.endswith(".pml")]
+        models = models_in(HERE)
         for name in models:
             shutil.copy(os.path.join(HERE, name), self.folder)
         if self.sed:
-            before = [open(os.path.join(self.folder, name), encoding="utf-8").read() for name in models]
             self.shell("sed", "-i", self.sed, *models)
-            after = [open(os.path.join(self.folder, name), encoding="utf-8").read() for name in models]
-            if before == after:
+            if models_in(self.folder) == models:
                 raise RuntimeError("the fault changes nothing")
 
     def explore(self):
@@ -95,8 +101,7 @@ class Run:
         """The steps of the counterexample: (process, the first line of the step, what it has changed)."""
         trail = [name for name in os.listdir(self.folder) if name.endswith(".trail")][0]
         out = self.shell("spin", "-k", trail, "-t", "-p", "-g", *self.defines, self.model, check=False)
-        sources = {name: open(os.path.join(self.folder, name), encoding="utf-8").read().split("\n")
-                   for name in os.listdir(self.folder) if name.endswith(".pml")}
+        sources = {name: text.split("\n") for name, text in models_in(self.folder).items()}
         steps, state, first = [], {}, {}
         where = re.compile(r"^\s*\d+:\s+proc\s+(\d+) \((\w+)[^)]*\) (?:.*/)?([\w.]+):(\d+) \(state (\d+)\)\s*(?:\[(.*)\])?")
         for line in out.split("\n"):
@@ -129,11 +134,11 @@ class Run:
             return names[-1]
         at = re.findall(r"spin: (?:\S*/)?([\w.]+):(\d+), Error: assertion violated", out)
         if at:
-            line = open(os.path.join(self.folder, at[-1][0]), encoding="utf-8").read().split("\n")[int(at[-1][1]) - 1]
+            line = text_of(self.folder, at[-1][0]).split("\n")[int(at[-1][1]) - 1]
             promise = re.search(r"PROMISE (\w+)", line)
             if promise:
                 return promise[1]
-            own = open(os.path.join(self.folder, self.model), encoding="utf-8").read()  # a macro of the model's own
+            own = text_of(self.folder, self.model)  # a macro of the model's own
             return (re.search(r"PROMISE (\w+)", own) or [None, "?"])[1]
         return "?"
 
@@ -162,18 +167,16 @@ def judge(run):
     if not good:
         return False, f"fault: {run.name}: {run.said or 'not found'}, {figures}"
     row = run.row()
-    known = row in open(os.path.join(HERE, "README.md"), encoding="utf-8").read()
+    known = row in text_of(HERE, "README.md")
     return known, f"fault: {run.name}: {row.split('|')[-3].strip()} after{row.split('|')[-2]}steps, ticks" + ("" if known else "; README.md does not have the line " + row)
 
 
 def check_rules(faults):
     """Each rule that the model names has a planted fault, and each fault a rule; and its place is in the code."""
     named = set()
-    for name in os.listdir(HERE):
-        if name.endswith(".pml"):
-            text = open(os.path.join(HERE, name), encoding="utf-8").read()
-            for comment in re.findall(r"/\*.*?\*/", text, re.S):
-                named.update(re.findall(r"\[([a-z]+(?:-[a-z]+)*)\]", comment))
+    for text in models_in(HERE).values():
+        for comment in re.findall(r"/\*.*?\*/", text, re.S):
+            named.update(re.findall(r"\[([a-z]+(?:-[a-z]+)*)\]", comment))
     named.discard("in-brackets")
     faults = [fault for fault in faults if re.fullmatch(r"[a-z-]+", fault.name)]  # others: what is documented, and has to be found
     have = {fault.name for fault in faults}
@@ -183,7 +186,7 @@ def check_rules(faults):
         for place in fault.place.split(", "):
             file, _, function = place.partition(":")
             paths = [os.path.join(TOP, "lock", file), os.path.join(TOP, "lock", "scripts", file)]
-            texts = [open(path, encoding="utf-8").read() for path in paths if os.path.exists(path)]
+            texts = [text_of(path) for path in paths if os.path.exists(path)]
             if not texts or function not in texts[0]:
                 yield f"rule {fault.name}: {place} is not in the code"
 
