@@ -20,7 +20,11 @@ inline say_call() { /* the request, its answer, and what the server has then */
   n = 0; do :: n < N -> printf(" %d", note[n]); n++ :: else -> break od;
   printf(" queue");
   n = len(queue); do :: n > 0 -> n--; queue?w; queue!w; printf(" %d", w) :: else -> break od;
-  printf("\n"); w = 0
+#ifdef SHARERS
+  printf(" shares %d %d %d", shared, limit, limit_ends);
+  n = 0; do :: n < N -> printf(" %d %d %d", share[n].token, share[n].ends, share[n].count); n++ :: else -> break od;
+#endif
+  printf("\n"); n = 0; w = 0
 }
 
 /* In one of three ticks, one. */

@@ -34,7 +34,8 @@ SCRIPTS = os.environ.get("LUA", HERE + "/../../lock/scripts")
 ACQUIRE, IF_HELD, RELEASE, LEAVE, TRY, TWICE = 1, 2, 4, 8, 16, 64  # of world.pml, as these
 NEVER, NONE, OTHERS = 99, 98, 97
 ANSWERS = {"YES": 1, "NO": 0, "GONE": -1, "VOID": -2, "FAILED": 2}
-MOST_CLIENTS = 4
+MOST_CLIENTS = 5
+MOST = 3  # enter in one script: of share.lua
 CHAIN = 300000  # of common.lua
 DAY = 86400000
 FORTNIGHT = 14 * DAY
@@ -56,6 +57,15 @@ KINDS = {
     "a fail-over": ("failover.pml", 1000, 500, {"N": 2, "FAILOVERS": 1, "ANY_ORDER": 1}),
     "a fail-over, renewed": ("failover.pml", 1000, 1, {"N": 2, "FAILOVERS": 1, "ANY_ORDER": 1, "RENEWS": 1}),
     "a fail-over to a clock behind": ("failover.pml", 1000, 500, {"N": 2, "FAILOVERS": 1, "ANY_ORDER": 1, "BEHIND": 2}),
+    "shared": ("shared.pml", 1000, 450, {"SHARERS": 7, "LIMIT": 2}),
+    "shared by any number": ("shared.pml", 1000, 400, {"SHARERS": 15, "N": 4, "RENEWS": 1}),
+    "readers and a writer": ("shared.pml", 1000, 450, {"SHARERS": 7, "N": 4}),
+    "more readers, and a writer": ("shared.pml", 1000, 450, {"SHARERS": 15, "N": 5}),
+    "readers with a limit, and writers": ("shared.pml", 1000, 480, {"SHARERS": 6, "N": 4, "LIMIT": 1, "RENEWS": 1}),
+    "a share shorter than a claim": ("shared.pml", 1000, 490, {"SHARERS": 6, "LEASE": 3}),
+    "two limits": ("shared.pml", 1000, 450, {"SHARERS": 7, "LIMIT": 2, "OTHER": 1}),
+    "two limits, and a writer": ("shared.pml", 1000, 450, {"SHARERS": 14, "N": 4, "LIMIT": 2, "OTHER": 3, "RENEWS": 1}),
+    "shared, in ticks of an hour": ("shared.pml", 3600000, 1700000, {"SHARERS": 7, "LIMIT": 2, "RENEWS": 1}),
 }
 
 
@@ -380,6 +390,8 @@ class Run:
             behind = [n for n in its.queue if n not in before]
         elif its.counts != [NONE] * self.clients:
             return False  # somebody has it alone, and nobody may enter
+        elif len(granted) == MOST:
+            return False  # the script has looked no further
         else:
             for place, n in enumerate(its.queue):
                 behind = its.queue[place:]
@@ -389,10 +401,10 @@ class Run:
                     if self.is_sharer(n):
                         return False
                     break
-            if not self.listens[behind[0]]:
+            else:
                 return False
         sharers = [n for n in behind if self.is_sharer(n) and (n == its.who or its.notes[n])]
-        return sharers[:1] == [its.who]
+        return sharers[:1] == [its.who] or not sharers and its.who not in self.queue
 
     def check_scores(self, its, granted, left, scores):
         """Redisson's: set when a waiter queues, or is heard first in a hundred seconds; and of the first in

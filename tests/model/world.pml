@@ -106,14 +106,18 @@ bit frozen[N];
 TEMP byte who, kind, tok, age, value, n, w, heir, former, rest, base, ended, alive, found;
 TEMP mtype what;
 
-#if N > 3
+#if N > 4
+#define each(f, op) (f(0) op f(1) op f(2) op f(3) op f(4))
+#elif N > 3
 #define each(f, op) (f(0) op f(1) op f(2) op f(3))
 #elif N > 2
 #define each(f, op) (f(0) op f(1) op f(2))
 #else
 #define each(f, op) (f(0) op f(1))
 #endif
-#if LINES > 3
+#if LINES > 4
+#define each_line(f, op) (f(0) op f(1) op f(2) op f(3) op f(4))
+#elif LINES > 3
 #define each_line(f, op) (f(0) op f(1) op f(2) op f(3))
 #elif LINES > 2
 #define each_line(f, op) (f(0) op f(1) op f(2))
