@@ -32,7 +32,7 @@ inline set_phase(p) { me.forgotten = me.forgotten + me.unanswered; me.unanswered
 #define nothing_there(i) (!handle[i].queued && !handle[i].unconfirmed && !handle[i].owed && \
                           !((in_flight(i) | handle[i].in_doubt) & ACQUIRE))
 
-#ifndef REMOVES /* remove.pml */
+#ifndef subscribes_first /* remove.pml, keep.pml */
 #define listens_still(i)   0
 #define subscribes_first() (me.phase == QUEUEING || also_listens(kind)) && !me.subscribed -> me.subscribed = 1; up[LINE(i)]!i, SUBSCRIBE, 0, 0
 #define subscribe()        listens[i] = 2
@@ -41,6 +41,11 @@ inline set_phase(p) { me.forgotten = me.forgotten + me.unanswered; me.unanswered
 #define on_broken_too()    skip
 #define over_for(i)        become_free()
 #define on_free()          skip
+#endif
+#ifndef transmit /* keep.pml */
+#define may_transmit(i)    1
+#define transmit()         send()
+#define on_tick()          skip
 #endif
 
 inline become_free() {
@@ -252,7 +257,7 @@ proctype client(byte i)
       fi;
       me.sends = 0 }
   :: atomic { me.phase == LOST && !frozen[i] -> tell(i); does("RELEASE\n"); leave() }
-  :: atomic { wants(i) && our.up && may_send(i) && first(i) -> tell(i); does("SEND\n"); send() }
+  :: atomic { wants(i) && our.up && may_send(i) && may_transmit(i) && first(i) -> tell(i); does("SEND\n"); transmit() }
   :: atomic { holding(i) && me.ends == 0 && !frozen[i] -> tell(i); does("OVER\n"); lose() }
   :: atomic { ending(i) && me.ends == 0 && !frozen[i] -> tell(i); does("OVER\n"); over_for(i); doubt_ends() }
 
@@ -345,7 +350,7 @@ proctype clock()
       i = 0;
       do
       :: i < N -> tell(i); does("LOOK\n");
-        later(note[i]); later(me.ends); later(me.left); later(me.sends);
+        later(note[i]); later(me.ends); later(me.left); later(me.sends); on_tick();
         i++
       :: else -> break
       od;
