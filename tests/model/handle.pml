@@ -25,8 +25,13 @@ inline tokens_rise() {
 
 inline later(x) { if :: x > 0 && x < NONE -> x-- :: else fi }
 
+#ifndef PATIENCE /* offline.pml */
+#define phase_begins(p) skip
+#define answered()      skip
+#endif
+
 /* [answers-by-phase]: answers to requests of another phase do not count. */
-inline set_phase(p) { me.forgotten = me.forgotten + me.unanswered; me.unanswered = 0; me.phase = p }
+inline set_phase(p) { phase_begins(p); me.forgotten = me.forgotten + me.unanswered; me.unanswered = 0; me.phase = p }
 
 /* The server has nothing of it, and no request that is under way can begin anything. */
 #define nothing_there(i) (!handle[i].queued && !handle[i].unconfirmed && !handle[i].owed && \
@@ -284,7 +289,7 @@ proctype connection(byte k)
       if
       :: on_push()
       :: !is_push && me.forgotten > 0 -> me.forgotten--
-      :: else -> me.unanswered--; me.sent = me.sent & kind_of(i);
+      :: else -> me.unanswered--; me.sent = me.sent & kind_of(i); answered();
         if
         :: waiting(i) -> answer_to_waiter()
         :: holding(i) -> reply_held()

@@ -9,7 +9,9 @@
 #endif
 
 #ifndef REPLAY
+#ifndef PATIENCE /* offline.pml */
 #define thrown     1
+#endif
 #define say_tick() skip
 #define say_call() skip
 #define unlucky(k) 1
@@ -20,7 +22,9 @@
 #define tell(i)
 #define first(i)   1
 #define acts(i)    1
+#ifndef PATIENCE
 #define hasty      1
+#endif
 #define reads      1
 #define slack(x)   if :: x > 0 -> x-- :: true fi /* by how much clocks differ */
 #define MARGIN     1
