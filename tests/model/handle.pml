@@ -25,6 +25,9 @@ inline tokens_rise() {
 
 inline later(x) { if :: x > 0 && x < NONE -> x-- :: else fi }
 
+#ifndef MESSAGE /* nothing but the next answer shows that a message is late */
+#define MESSAGE (BEAT + RESPONSE)
+#endif
 #ifndef PATIENCE /* offline.pml */
 #define phase_begins(p) skip
 #define answered()      skip
@@ -167,7 +170,7 @@ inline message() {
       :: else -> me.queued = 1; me.token = value; me.ends = rest; begin_hold()
       fi
     fi
-  :: me.phase == FREE -> me.owed = 1; me.left = WAITER; leave() /* nobody wants it any more */
+  :: me.phase == FREE && value > 0 -> me.owed = 1; me.left = WAITER; leave() /* nobody wants it any more */
   :: else
   fi
 }
@@ -331,7 +334,7 @@ answer:
 /* Time passes only when each client has done what is due, and no answer is late (that would be a break). */
 #define late_answer(k) (down[k]??[_, YES, _, RESPONSE] || down[k]??[_, NO, _, RESPONSE] || down[k]??[_, GONE, _, RESPONSE] || \
                         down[k]??[_, VOID, _, RESPONSE] || down[k]??[_, FAILED, _, RESPONSE] || \
-                        down[k]?[_, GRANT, _, eval(BEAT + RESPONSE)])
+                        down[k]?[_, GRANT, _, eval(MESSAGE)])
 #define late_request(k) (up[k]?[_, _, _, RESPONSE])
 #define send_due(i) (handle[i].sends == 0 && (line[LINE(i)].up || !OFFLINE) && (!line[LINE(i)].up || may_send(i)))
 #define still(i)    (frozen[i] || handle[i].phase == CRASHED || \

@@ -22,6 +22,9 @@ inline wants_acknowledgement() { skip }
 inline replica_tick() { skip }
 inline line_ends(k) { skip }
 #endif
+#ifndef TELLS /* claim.pml */
+#define tells_next() skip
+#endif
 #ifndef BEGINS /* slot.pml: a key that a script has removed stops it [removed-last] */
 #define BEGINS
 #define USES_HASH
@@ -88,7 +91,8 @@ inline hand_over(caller) {
     USES_HASH COMMAND grant(heir, CLAIM, 0); /* HDEL is tried first: it cannot be refused when two are in the hash [hdel-tried] */
     if :: former < N && former != heir -> count[former] = NONE :: else fi; /* [heir-in-first] */
     forget(heir);
-    COMMAND if :: listens[heir] == 2 -> down[LINE(heir)]!heir, GRANT, token, 0 :: else fi
+    COMMAND if :: listens[heir] == 2 -> down[LINE(heir)]!heir, GRANT, token, 0 :: else fi;
+    tells_next()
   :: else
   fi
 }

@@ -36,7 +36,7 @@ inline end_operation() { pending[i] = 0; good[i] = 0; silence[i] = 0; unheard[i]
 
 inline answered() {
   good[i] = (what == YES || what == NO || what == GONE);
-  if :: good[i] -> silence[i] = 0; unheard[i] = 0 :: else -> trouble[i] = 1 fi /* [useful-counts] */
+  if :: good[i] -> silence[i] = 0; unheard[i] = 0; trouble[i] = 0 :: else -> trouble[i] = 1 fi /* [useful-counts] */
 }
 
 /* The connection has broken. Of a leave, nothing more is to be told. */
@@ -56,7 +56,8 @@ inline replica_tick() { /* at each tick */
     :: pending[i] ->
       silence[i] = (misses_none(i) -> 0 : silence[i] + 1); unheard[i]++;
       assert(unheard[i] <= BEAT + PATIENCE + RESPONSE); /* PROMISE told: nobody waits longer for a result */
-      assert(me.phase == QUEUEING || unheard[i] <= PATIENCE + RESPONSE || me.phase == LEAVING) /* PROMISE told: nor for that of a release */
+      assert(me.phase != RELEASING || unheard[i] <= PATIENCE); /* PROMISE told: nor for that of a release */
+      assert(me.phase != LEAVING || our.up) /* PROMISE told: who gives up a wait is told at once if nobody is there */
     :: else
     fi;
     i++
@@ -91,8 +92,7 @@ inline on_failed() {
 
 #define FAILS(x) \
   :: atomic { fails(x) -> i = x; \
-      assert(me.phase == TRYING || unheard[i] >= PATIENCE); /* PROMISE told: nobody is told too early */ \
-      assert(trouble[i]); /* PROMISE told: nor who was answered all along */ \
+      assert((me.phase == TRYING || unheard[i] >= PATIENCE) && (me.phase == LEAVING || trouble[i])); \
       on_failed(); doubt_ends(); i = 0 } \
   :: atomic { refusals > 0 && pending[x] && !line[x].up && !frozen[x] -> i = x; \
       refusals--; trouble[i] = 1; on_failed(); doubt_ends(); i = 0 }
@@ -101,7 +101,7 @@ active proctype caller()
 {
   byte i;
   do
-  FAILS(0)
-  FAILS(1)
+  FAILS(0) /* PROMISE told: nobody is told too early, nor who was answered all along */
+  FAILS(1) /* PROMISE told: the same */
   od
 }

@@ -1,0 +1,43 @@
+/*
+ * A claim that is shorter than the waiter timeout (a waiter's note would name it), so that heartbeats may be rare and a
+ * waiter that dies when it is handed the lock still does not keep the others waiting. No code does this yet. The lock is
+ * that of lock.pml, with CLAIM < WAITER; besides, a promise of how long a free lock may stand while somebody waits.
+ *
+ *   IDLE    for how many ticks, at most, the lock is free while somebody waits who keeps the rules
+ *   TELLS   a script that hands the lock over tells the next in line, by the message that asks (claim 0: a waiter asks
+ *           the server now). The answer says when the claim ends
+ *
+ * What a claim needs:
+ *   - it is believed for as long as the message says, and not for a waiter timeout [claim-dated]
+ *   - a place still lasts for the waiter timeout, so left_until has to count both [place-outlives-claim]
+ *   - whoever becomes first in line learns when the claim ends, or the lock stands free until its heartbeat [next-told]
+ *   - it is longer than a message and the answer to its confirmation may take, or a waiter that is well loses its turn
+ *
+ * Left out: claims that differ from waiter to waiter. Each script reads that of its heir.
+ */
+#include "world.pml"
+
+byte idle; /* for how long the lock has been free while somebody waits: no part of the server */
+#define next_token            base + 1
+#define serves(k)             1
+#define acknowledged(k)       1
+#define brought_back(i)       0
+#define covers_beliefs        1
+inline wants_acknowledgement() { skip }
+inline line_ends(k) { skip }
+inline replica_tick() {
+  idle = (ttl == 0 && in_line -> idle + 1 : 0);
+  assert(idle <= IDLE) /* PROMISE idle: the lock does not stand free while somebody waits */
+}
+
+/* The first in line who listens, behind the heir, is told. */
+inline tells_next() {
+  n = 0;
+  do
+  :: n == len(queue) -> break
+  :: else -> queue?w; queue!w; n++;
+    if :: !found && listens[w] == 2 -> found = 1; down[LINE(w)]!w, GRANT, 0, 0 :: else fi
+  od;
+  found = 0; w = 0; n = 0
+}
+#include "lock.pml"
