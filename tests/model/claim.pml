@@ -7,10 +7,10 @@
  *   TELLS   a script that hands the lock over tells the next in line, by the message that asks (claim 0: a waiter asks
  *           the server now). The answer says when the claim ends
  *
- * What a claim needs:
- *   - it is believed for as long as the message says, and not for a waiter timeout [claim-dated]
- *   - a place still lasts for the waiter timeout, so left_until has to count both [place-outlives-claim]
- *   - whoever becomes first in line learns when the claim ends, or the lock stands free until its heartbeat [next-told]
+ * What a claim needs, as far as we know (no fault is planted for it yet):
+ *   - it is believed for as long as the message says, and not for a waiter timeout
+ *   - a place still lasts for the waiter timeout, so left_until has to count both
+ *   - whoever becomes first in line learns when the claim ends, or the lock stands free until its heartbeat
  *   - it is longer than a message and the answer to its confirmation may take, or a waiter that is well loses its turn
  *
  * Left out: claims that differ from waiter to waiter. Each script reads that of its heir.
