@@ -34,6 +34,7 @@
 #ifndef COPIES
 #define COPIES 1
 #endif
+#include "hooks.pml"
 #define ASKING 128 /* the message of one number: a token alone, where a grant has time and length, too */
 
 int forced;       /* bits: the tokens of the holds that were ended so */
@@ -44,9 +45,13 @@ byte to_age, copies;
 bit to_ask;
 byte meant;       /* the token of the hold whose holder was asked last */
 
+#undef excused
 #define excused(i)         ((forced >> handle[i].token) & 1)
+#undef also_listens
 #define also_listens(kind) (HEARS && (kind & (ACQUIRE | IF_HELD))) /* [holder-listens] */
+#undef on_message
 #define on_message()       if :: value >= ASKING -> asked_to_release() :: else -> message() fi /* [ask-is-no-grant] */
+#undef also_ticks
 #define also_ticks()       operator_ticks()
 
 #define believed(i) (handle[i].phase == HELD || handle[i].phase == REENTERING || handle[i].phase == RELEASE_ONE)
@@ -66,7 +71,7 @@ inline operator_ticks() { /* what has expired need not be kept */
   if :: to_age > RESPONSE + 1 -> request_ends() :: else fi
 }
 
-#include "lock.pml"
+#include "handle.pml"
 
 #define by_token     (to_token == 0 || to_token == token)  /* [force-names-token] */
 #define by_holder(x) (to_holder == N || to_holder == x)    /* [force-names-holder] */

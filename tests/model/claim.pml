@@ -18,20 +18,19 @@
 #include "world.pml"
 
 byte idle; /* for how long the lock has been free while somebody waits: no part of the server */
-#define next_token            base + 1
-#define serves(k)             1
-#define acknowledged(k)       1
-#define brought_back(i)       0
-#define covers_beliefs        1
-inline wants_acknowledgement() { skip }
-inline line_ends(k) { skip }
-inline replica_tick() {
+#undef also_ticks
+#define also_ticks() idle_ticks()
+inline idle_ticks() {
   idle = (ttl == 0 && in_line -> idle + 1 : 0);
   assert(idle <= IDLE) /* PROMISE idle: the lock does not stand free while somebody waits */
 }
 
 /* The first in line who listens, behind the heir, is told. */
-inline tells_next() {
+#if TELLS
+#undef tells_next
+#define tells_next() tell_next()
+#endif
+inline tell_next() {
   n = 0;
   do
   :: n == len(queue) -> break
@@ -40,4 +39,4 @@ inline tells_next() {
   od;
   found = 0; w = 0; n = 0
 }
-#include "lock.pml"
+#include "handle.pml"

@@ -17,12 +17,20 @@
 #ifndef SHARERS
 #define SHARERS 2 /* the heir; 6: and handle 2 */
 #endif
+#include "hooks.pml"
+#undef LINE
+#undef LINES
+#undef each_line
+#undef calls
+#undef set_frozen
 #define LINE(i) ((i) / 2)
 #define set_frozen(x) frozen[i] = x /* none freezes here */
 #if N > 2
 #define LINES 2
+#define each_line(f, op) (f(0) op f(1))
 #else
 #define LINES 1
+#define each_line(f, op) (f(0))
 #endif
 #define calls(k) (wants(2 * (k)) || (k) == 0 && wants(1))
 

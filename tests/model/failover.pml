@@ -36,16 +36,26 @@ byte highest;      /* of the tokens that any server has given */
 bit clock_behind;
 byte brought;      /* bits: whose hold or place, ended before, a fail-over has brought back. Its time will end it */
 
+#undef next_token
 #define next_token (clock_behind || highest < base -> base + 1 : highest + 1); \
                    highest = (token > highest -> token : highest)
+#undef serves
 #define serves(k)       (!gone[k])
+#undef acknowledged
 #define acknowledged(k) (!waits[k] || down[k]?[_, GRANT, _, _])
+#undef brought_back
 #define brought_back(i) (brought & (1 << i))
+#undef covers_beliefs
 #define covers_beliefs  SYNCED
-inline line_ends(k) { waits[k] = 0; gone[k] = 0 }
+#undef line_ends
+#define line_ends(k)    waits[k] = 0; gone[k] = 0
+#undef also_ticks
+#define also_ticks()    replica_tick()
 
 /* The script has answered. */
-inline wants_acknowledgement() {
+#undef also_done
+#define also_done()     acknowledges()
+inline acknowledges() {
   assert(!(what == YES && kind & (ACQUIRE | TRY)) || value > tok); /* PROMISE tokens: those of a handle rise */
   if :: kind == ACQUIRE -> brought = brought & ~(1 << i) :: else fi;
   what_is_over();
@@ -76,7 +86,7 @@ inline replica_tick() {
   what_is_over()
 }
 
-#include "lock.pml"
+#include "handle.pml"
 
 #define COPY(from, to) do :: nempty(to) -> to?w :: empty(to) -> break od; n = len(from); \
                        do :: n > 0 -> n--; from?w; from!w; to!w :: n == 0 -> break od; w = 0
@@ -113,7 +123,7 @@ inline becomes_master() {
   what_is_over()
 }
 
-proctype replica()
+active proctype replica()
 {
   byte i;
   do

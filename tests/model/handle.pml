@@ -1,37 +1,14 @@
 /*
  * The clients: a handle and its program (handle.c, reply.c), its connection (engine.c), and time.
  */
+#include "lock.pml"
 
 #define believes(i) (holding(i) && handle[i].ends > 0 && !excused(i))
 #define in_flight(i) (handle[i].unanswered + handle[i].forgotten > 0 -> handle[i].sent : 0)
 #define over(i)  (handle[i].phase == LOST || (holding(i) || ending(i)) && handle[i].ends == 0)
 #define wants(i) (handle[i].sends == 0 && handle[i].phase != CRASHED && !frozen[i])
 
-#ifndef DOWNGRADES /* heir.pml */
-#define is_heir(i)  0
-#define has_heir(i) 0
-#define awaited(i)  0
-#define inherited   0
-#define answer_to_waiter() reply_waiting()
-inline name_hold() { skip }
-#endif
-#ifndef SHARERS /* shared.pml */
-#define for_good 0 /* refused, and will be again */
-inline tokens_rise() {
-  assert(ANY_ORDER || me.token > newest || excused(i)); /* PROMISE tokens: they rise from hold to hold */
-  newest = (excused(i) -> newest : me.token)
-}
-#endif
-
 inline later(x) { if :: x > 0 && x < NONE -> x-- :: else fi }
-
-#ifndef MESSAGE /* nothing but the next answer shows that a message is late */
-#define MESSAGE (BEAT + RESPONSE)
-#endif
-#ifndef PATIENCE /* offline.pml */
-#define phase_begins(p) skip
-#define answered()      skip
-#endif
 
 /* [answers-by-phase]: answers to requests of another phase do not count. */
 inline set_phase(p) { phase_begins(p); me.forgotten = me.forgotten + me.unanswered; me.unanswered = 0; me.phase = p }
@@ -39,22 +16,6 @@ inline set_phase(p) { phase_begins(p); me.forgotten = me.forgotten + me.unanswer
 /* The server has nothing of it, and no request that is under way can begin anything. */
 #define nothing_there(i) (!handle[i].queued && !handle[i].unconfirmed && !handle[i].owed && \
                           !((in_flight(i) | handle[i].in_doubt) & ACQUIRE))
-
-#ifndef subscribes_first /* remove.pml, keep.pml */
-#define listens_still(i)   0
-#define subscribes_first() (me.phase == QUEUEING || also_listens(kind)) && !me.subscribed -> me.subscribed = 1; up[LINE(i)]!i, SUBSCRIBE, 0, 0
-#define subscribe()        listens[i] = 2
-#define is_push            (what == GRANT)
-#define on_push()          what == GRANT -> on_message()
-#define on_broken_too()    skip
-#define over_for(i)        become_free()
-#define on_free()          skip
-#endif
-#ifndef transmit /* keep.pml */
-#define may_transmit(i)    1
-#define transmit()         send()
-#define on_tick()          skip
-#endif
 
 inline become_free() {
   set_phase(FREE); wait_ends();
@@ -67,39 +28,28 @@ inline become_free() {
 /* Until when it repeats a release or a leave: if the server is away for longer, all that it had is over. [leaves-until-over] */
 #define leaves_for(i) (OFFLINE -> handle[i].left : NEVER)
 
-inline leave() {
-  if
-  :: nothing_there(i) -> become_free()
-  :: else -> set_phase(LEAVING); wait_ends(); me.holds = 0; me.ends = leaves_for(i); me.sends = 0
-  fi
-}
+#define leaves(x)     set_phase(LEAVING); wait_ends(); me.holds = 0; me.ends = leaves_for(i); me.sends = x
+
+inline leave() { if :: nothing_there(i) -> become_free() :: else -> leaves(0) fi }
 
 /* Something may be left: an earlier heartbeat may have queued again. [lost-owes] */
 inline lose() { set_phase(LOST); me.unconfirmed = 0; me.owed = 1; me.ends = NEVER; me.sends = NEVER }
 
+#define renewal(i) (!RENEWS -> NEVER : (handle[i].unanswered > 0 -> handle[i].sends : (LEASE / 3 > age -> LEASE / 3 - age : 0)))
 inline begin_hold() {
   me.unconfirmed = (me.queued || me.owed || (me.in_doubt & ACQUIRE) -> 1 : 0);
-  me.sends = (me.unconfirmed -> 0 : (!RENEWS -> NEVER : (me.unanswered > 0 -> me.sends : (LEASE / 3 > age -> LEASE / 3 - age : 0))));
+  me.sends = (me.unconfirmed -> 0 : renewal(i));
   set_phase(HELD); me.queued = 0; me.owed = 0; me.holds = 1;
   tokens_rise()
 }
 
-#include "hooks.pml"
-
 /* What is left of a span that began when the request was sent, `age` ago, less the margin. [dated-from-sending] [margin] */
-inline safe_part(span) {
-  rest = (span > age -> span - age : 0);
-  slack(rest)
-}
+inline safe_part(span) { rest = (span > age -> span - age : 0); slack(rest) }
 
 /* All that was in doubt has expired. An acquire may have been carried out before. */
 inline doubt_ends() {
-  if
-  :: doubt_over(LINE(i)) && !ending(i) && me.in_doubt ->
-    if :: waiting(i) && (me.in_doubt & ACQUIRE) -> me.owed = 1 :: else fi;
-    me.in_doubt = 0
-  :: else
-  fi
+  if :: doubt_over(LINE(i)) && !ending(i) -> me.owed = (me.owed || waiting(i) && (me.in_doubt & ACQUIRE) -> 1 : 0);
+       me.in_doubt = 0 :: else fi
 }
 
 inline reply_waiting() {
@@ -123,11 +73,7 @@ inline reply_held() {
   if
   :: what == YES && value == me.token -> safe_part(lease(i));
     if :: RENEWS && !me.unconfirmed && rest < me.ends :: else -> me.ends = rest fi;
-    if
-    :: RENEWS && me.unanswered == 0 -> me.sends = (LEASE / 3 > age -> LEASE / 3 - age : 0)
-    :: RENEWS && me.unanswered > 0
-    :: else -> me.sends = NEVER
-    fi;
+    me.sends = renewal(i);
     me.holds = (me.phase == REENTERING -> 2 : (me.phase == RELEASE_ONE -> 1 : me.holds));
     me.unconfirmed = 0;
     if :: me.phase != HELD -> set_phase(HELD) :: else fi
@@ -137,10 +83,12 @@ inline reply_held() {
   fi
 }
 
-inline leaves_again() {
-  set_phase(LEAVING); wait_ends(); me.holds = 0; me.ends = leaves_for(i);
-  me.sends = (our.up -> our.doubt : 0)
-}
+#define leaves_again() leaves((our.up -> our.doubt : 0))
+
+/* A late acquire may still begin a hold [late-acquire-undone], unless what was answered was sent when none could come
+ * any more. A release that was sent twice may have been carried out before it, and answered after it [repeated-release]. */
+#define settled(i) (!(handle[i].in_doubt & ACQUIRE) || \
+                    handle[i].settles && !(handle[i].phase == RELEASING && (handle[i].in_doubt & RELEASE)))
 
 /* A release or a leave was answered. Was that all? */
 inline reply_ending() {
@@ -148,12 +96,7 @@ inline reply_ending() {
   :: what == VOID -> me.sends = 0
   :: what == FAILED -> me.sends = 1
   :: what == NO && me.phase == RELEASING -> leaves_again() /* a heartbeat may have begun another hold [gone-leaves] */
-  :: else ->
-    if
-    :: !(me.in_doubt & ACQUIRE) || me.settles && !(me.phase == RELEASING && (me.in_doubt & RELEASE)) ->
-      if :: listens_still(i) -> me.sends = 1 :: else -> become_free() fi /* [repeated-release] */
-    :: else -> leaves_again() /* a late acquire may still begin one [late-acquire-undone] */
-    fi
+  :: else -> if :: !settled(i) -> leaves_again() :: else -> if :: listens_still(i) -> me.sends = 1 :: else -> become_free() fi fi
   fi
 }
 
@@ -165,10 +108,7 @@ inline message() {
     :: SYNCED || (in_flight(i) & LEAVE) || value <= me.token /* [grant-crosses-leave] */
     :: else -> safe_part(CLAIM);
       if :: rest > lease(i) - MARGIN -> rest = lease(i) - MARGIN :: else fi;
-      if
-      :: rest == 0 -> me.owed = 1
-      :: else -> me.queued = 1; me.token = value; me.ends = rest; begin_hold()
-      fi
+      if :: rest == 0 -> me.owed = 1 :: else -> me.queued = 1; me.token = value; me.ends = rest; begin_hold() fi
     fi
   :: me.phase == FREE && value > 0 -> me.owed = 1; me.left = WAITER; leave() /* nobody wants it any more */
   :: else
@@ -184,15 +124,10 @@ inline message() {
                       len(up[LINE(i)]) < TRIPS - 1)
 
 /* It may arrive late, its place be handed the lock late, and that claim, or the hold, last. */
-inline outlast(span) {
-  rest = RESPONSE + HALF + WAITER + (span > CLAIM -> span : CLAIM);
-  if :: rest > me.left -> me.left = rest :: else fi;
-  rest = 0
-}
+#define outlasts(span) (RESPONSE + HALF + WAITER + ((span) > CLAIM -> (span) : CLAIM))
 
 inline send() {
-  kind = kind_of(i);
-  me.sent = in_flight(i) | kind;
+  kind = kind_of(i); me.sent = in_flight(i) | kind;
   if :: subscribes_first() :: else fi; /* [listens-first] */
   if
   :: is_heir(i) -> up[LINE(i)]!i, DOWNGRADE, inherited, 0; name_hold()
@@ -201,9 +136,8 @@ inline send() {
   :: me.phase == REENTERING || me.phase == HELD && me.holds == 2 -> up[LINE(i)]!i, IF_HELD | TWICE, me.token, 0
   :: else -> up[LINE(i)]!i, kind, me.token, 0
   fi;
-  me.unanswered++; me.settles = ending(i) && doubt_over(LINE(i));
-  our.expires = RESPONSE + 1;
-  if :: OFFLINE && kind & (ACQUIRE | IF_HELD) -> outlast(lease(i)) :: else fi;
+  me.unanswered++; me.settles = ending(i) && doubt_over(LINE(i)); our.expires = RESPONSE + 1;
+  if :: OFFLINE && kind & (ACQUIRE | IF_HELD) && outlasts(lease(i)) > me.left -> me.left = outlasts(lease(i)) :: else fi;
   me.sends = (me.phase == QUEUEING -> BEAT : (holding(i) && RENEWS -> LEASE / 3 : NEVER));
   kind = 0
 }
@@ -211,16 +145,11 @@ inline send() {
 inline on_broken() { /* the handle's part of it */
   if :: listens[i] == 2 -> listens[i] = 1 :: listens[i] = 0 fi;
   say("listens %d %d\n", i, listens[i]);
-  breaks_rules(i);
-  kind = in_flight(i);
+  breaks_rules(i); kind = in_flight(i);
   me.in_doubt = me.in_doubt | (kind & (ACQUIRE | LEAVE | RELEASE));
   me.unanswered = 0; me.forgotten = 0; me.sent = 0; me.subscribed = 0; me.settles = 0;
-  if
-  :: waiting(i) || holding(i) && RENEWS || kind && (holding(i) || ending(i)) -> me.sends = 0
-  :: else
-  fi;
-  kind = 0;
-  on_broken_too()
+  if :: waiting(i) || holding(i) && RENEWS || kind && (holding(i) || ending(i)) -> me.sends = 0 :: else fi;
+  kind = 0; on_broken_too()
 }
 
 inline broken(k) {
@@ -237,23 +166,18 @@ inline broken(k) {
   do :: nempty(down[k]) -> down[k]?who, what, value, age :: empty(down[k]) -> break od;
   line[k].up = 0; line[k].doubt = 0; line_ends(k);
   who = 0; kind = 0; tok = 0; age = 0; value = 0; what = FREE; found = 0;
-  w = k; i = 0;
-  do :: i < N -> if :: LINE(i) == w -> on_broken() :: else fi; i++ :: else -> break od;
-  i = 0; w = 0
+  w = k; i = 0; do :: i < N -> if :: LINE(i) == w -> on_broken() :: else fi; i++ :: else -> break od; i = 0; w = 0
 }
 
 inline crash() {
   n = i; broken(LINE(i)); i = n; n = 0;
-  set_phase(CRASHED); wait_ends();
-  me.queued = 0; me.owed = 0; me.unconfirmed = 0; me.forgotten = 0; me.holds = 0; me.in_doubt = 0; me.token = 0;
-  me.acquires = 0; me.left = 0; me.sends = NEVER; me.ends = NEVER; our.expires = 0
+  become_free(); me.phase = CRASHED; me.in_doubt = 0; me.token = 0; me.acquires = 0; our.expires = 0
 }
 
-proctype client(byte i)
-{
+proctype client(byte i) {
   do
   :: atomic { me.acquires > 0 && (me.phase == FREE || ending(i) && hasty) && !awaited(i) && !frozen[i] && acts(i) -> tell(i);
-      me.acquires--; me.owed = (ending(i) || me.owed -> 1 : 0); me.queued = 0; me.unconfirmed = 0; me.holds = 0;
+      me.acquires--; me.owed = (ending(i) || me.owed -> 1 : 0); me.queued = 0; me.unconfirmed = 0; me.holds = 0; /* [ending-owes] */
       if :: set_phase(QUEUEING); does("WAIT\n") :: TRIES -> set_phase(TRYING); does("TRY\n") fi;
       me.ends = NEVER; me.sends = 0; doubt_ends() }
   :: atomic { waiting(i) && cancels > 0 && !frozen[i] && acts(i) -> tell(i); does("CANCEL\n"); cancels--; leave() }
@@ -277,27 +201,21 @@ proctype client(byte i)
 }
 
 #define all_answered(i) (LINE(i) != k || handle[i].unanswered + handle[i].forgotten == 0)
-proctype connection(byte k)
-{
+proctype connection(byte k) {
   byte i;
   do
   :: atomic { calls(k) && !line[k].up && reaches(k) -> tell(k); does("CONNECT\n");
-      line[k].up = 1;
+      line[k].up = 1; i = 0;
       /* until all that may be under way has expired, by a clock that is right, or fast [doubt-awaited] */
       if :: line[k].doubt = line[k].expires :: line[k].expires > 0 -> line[k].doubt = line[k].expires + MARGIN fi;
-      i = 0; do :: i < N -> if :: LINE(i) == k -> doubt_ends() :: else fi; i++ :: else -> break od;
-      i = 0 }
+      do :: i < N -> if :: LINE(i) == k -> doubt_ends() :: else fi; i++ :: else -> break od; i = 0 }
   :: atomic { nempty(down[k]) && !frozen[k] && acknowledged(k) && first(k) -> down[k]?i, what, value, age;
       tell(i); does("GOT %e %d %d\n", what, value, age);
       if
       :: on_push()
       :: !is_push && me.forgotten > 0 -> me.forgotten--
       :: else -> me.unanswered--; me.sent = me.sent & kind_of(i); answered();
-        if
-        :: waiting(i) -> answer_to_waiter()
-        :: holding(i) -> reply_held()
-        :: else -> reply_ending()
-        fi
+        if :: waiting(i) -> answer_to_waiter() :: holding(i) -> reply_held() :: else -> reply_ending() fi
       fi;
       doubt_ends();
       if :: me.unanswered + me.forgotten == 0 -> me.sent = 0 :: else fi;
@@ -310,8 +228,7 @@ proctype connection(byte k)
 
 /* The requests of one connection, in order, and late ones of those before it. */
 #define subscribes(k) up[k]?[_, SUBSCRIBE, _, _]
-proctype server(byte k)
-{
+proctype server(byte k) {
   byte i;
   do
   :: atomic { serves(k) && subscribes(k) && has_room(k) -> up[k]?i, kind, tok, age; subscribe(); say("listens %d 2\n", i); i = 0; kind = 0; tok = 0; age = 0 }
@@ -323,9 +240,8 @@ proctype server(byte k)
       script();
 answer:
       say_call();
-      wants_acknowledgement();
-      if :: alive -> down[k]!i, what, value, age :: else fi;
       also_done();
+      if :: alive -> down[k]!i, what, value, age :: else fi;
       i = 0; kind = 0; tok = 0; age = 0; value = 0; heir = 0; former = 0; base = 0; ended = 0; rest = 0; what = FREE; alive = 0 }
   :: atomic { listens[k] == 1 && arrives(k) -> listens[k] = 0; say("listens %d 0\n", k) } /* it notices that a connection is dead */
   od
@@ -340,43 +256,28 @@ answer:
 #define still(i)    (frozen[i] || handle[i].phase == CRASHED || \
                      !also_due(i) && !send_due(i) && !late_answer(LINE(i)) && !late_request(LINE(i)) && !over(i))
 
-/* Requests and answers grow older. */
-#define OLDER(channel, type) \
+/* Requests and answers grow older. What has expired need not be kept. */
+#define OLDER(channel, type, kept) \
   n = len(channel); \
-  do \
-  :: n > 0 -> n--; channel?who, type, value, age; age = (age < WAITER + LEASE -> age + 1 : age); channel!who, type, value, age \
-  :: else -> break \
-  od
+  do :: n > 0 -> n--; channel?who, type, value, age; age = (age < WAITER + LEASE -> age + 1 : age); \
+       if :: kept -> channel!who, type, value, age :: else -> say("expired %d %d %d\n", who, type, value) fi \
+     :: else -> break od
 
-proctype clock()
-{
+proctype clock() {
   byte i;
   do
   :: d_step { thrown && each(still, &&) ->
       say_tick();
       server_tick();
-      i = 0;
-      do
-      :: i < N -> tell(i); does("LOOK\n");
-        later(note[i]); later(me.ends); later(me.left); later(me.sends); on_tick();
-        i++
-      :: else -> break
-      od;
-      i = 0;
-      do
-      :: i < LINES ->
+      for (i : 0 .. N - 1) {
+        tell(i); does("LOOK\n");
+        later(note[i]); later(me.ends); later(me.left); later(me.sends); on_tick()
+      }
+      for (i : 0 .. LINES - 1) {
         later(line[i].expires); later(line[i].doubt);
-        OLDER(up[i], kind); OLDER(down[i], what); OLDER(late[i], kind);
-        n = len(late[i]); /* what has expired need not be kept */
-        do
-        :: n > 0 -> n--; late[i]?who, kind, value, age;
-          if :: kind != RELEASE && age > RESPONSE -> say("expired %d %d %d\n", who, kind, value) :: else -> late[i]!who, kind, value, age fi
-        :: else -> break
-        od;
-        i++
-      :: else -> break
-      od;
-      i = 0; do :: i < N -> doubt_ends(); i++ :: else -> break od;
+        OLDER(up[i], kind, true); OLDER(down[i], what, true); OLDER(late[i], kind, kind == RELEASE || age <= RESPONSE)
+      }
+      for (i : 0 .. N - 1) { doubt_ends() }
       i = 0; n = 0; who = 0; kind = 0; age = 0; what = FREE; value = 0; does("TICK\n") }
   od
 }

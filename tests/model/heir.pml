@@ -10,18 +10,24 @@ bit other_operation;    /* the heir has begun something else since */
 
 /* The client */
 
+#undef inherited
 #define inherited  inherited_token
+#undef is_heir
 #define is_heir(i) ((i) == 1 && waiting(1) && handle[1].holds > 0)
+#undef has_heir
 #define has_heir(i) ((i) == 0 && is_heir(1) && handle[0].phase == RELEASING && inherited == handle[0].token) /* [release-held-back] */
 
 /* While a task waits for a downgrade, others may not use the heir (struct fairlock, awaited). [heir-awaited] */
+#undef awaited
 #define awaited(i) ((i) == 1 && task_waits)
 
 /*
  * The heir's request may end the hold of handle 0, answered or not. It is settled by the time of its sending, that of
  * the first of those under way, because what comes before its answer may be a late acquire of handle 0. [heir-settles]
  */
-inline name_hold() {
+#undef name_hold
+#define name_hold() names_hold()
+inline names_hold() {
   if
   :: has_heir(0) ->
     handle[0].in_doubt = handle[0].in_doubt | RELEASE;
@@ -41,7 +47,9 @@ inline settle() {
   fi
 }
 
-inline answer_to_waiter() {
+#undef answer_to_waiter
+#define answer_to_waiter() answer_to_heir()
+inline answer_to_heir() {
   former = has_heir(0) && i == 1;
   reply_waiting();
   assert(!(former && holding(1)) || newest <= inherited); /* PROMISE between: nobody has had it alone since */

@@ -29,26 +29,29 @@ byte since[N] = NEVER; /* how long ago the request was sent that began or confir
 #define looks(i)   ((delays(i) || resumes(i)) && old_push(i))
 
 #define arms(i)    ((waits(i) && !handle[i].queued || handle[i].phase == HELD && in_time(i)) && !armed[i] && !arming[i])
+#undef subscribes_first
 #define subscribes_first() me.phase == QUEUEING && !me.subscribed || arms(i) -> \
                            up[LINE(i)]!i, SUBSCRIBE, arms(i), 0; me.subscribed = 1; arming[i] = arming[i] || arms(i)
+#undef subscribe
 #define subscribe() listens[i] = 2; \
                     if :: tok -> tracks[i] = 1; down[LINE(i)]!i, ARMS, (len(queue) > 0), 0 :: else fi /* [exists-asked] */
-#define listens_still(i) 0
-#define over_for(i) become_free()
-#define on_free()   skip
+#undef is_push
 #define is_push     (what == GRANT || what == ARMS || what == CHANGED)
+#undef on_push
 #define on_push()   what == CHANGED -> recall() \
                     :: what == ARMS -> arming[i] = 0; armed[i] = (value -> 0 : 1) \
                     :: what == GRANT -> message()
+#undef on_broken_too
 #define on_broken_too() recall(); arming[i] = 0; tracks[i] = 0; if :: kept[i] == 1 -> kept[i] = 2 :: else fi /* [closed-ends-keep] */
+#undef on_tick
 #define on_tick()   since[i] = (since[i] < NEVER -> since[i] + 1 : NEVER); if :: since[i] > LEASE -> since[i] = NEVER :: else fi
+#undef may_transmit
 #define may_transmit(i) !looks(i)
+#undef transmit
 #define transmit()  if :: delays(i) -> delay() :: resumes(i) -> resume() :: else -> note_time(); send() fi
 
 /* Somebody joins the queue: whoever has armed it is told, once. */
-#define BEGINS
-#define USES_HASH
-#define KEEPS_HASH skip
+#undef USES_QUEUE
 #define USES_QUEUE n = 0; do :: n < N -> if :: tracks[n] -> tracks[n] = 0; down[LINE(n)]!n, CHANGED, 0, 0 :: else fi; n++ :: else -> break od; n = 0;
 
 inline recall() {
@@ -72,7 +75,7 @@ inline note_time() {
   if :: waits(i) && !me.queued && me.unanswered == 0 || me.phase == HELD && me.unconfirmed && me.unanswered == 0 -> since[i] = 0 :: else fi;
   if :: me.phase == RELEASING -> kept[i] = 2 :: waits(i) || me.phase == LEAVING -> kept[i] = 0 :: else fi
 }
-#include "lock.pml"
+#include "handle.pml"
 
 /* PROMISE kept: while it is kept, the server has it, and nobody waits for it longer than until the push has arrived. */
 #define keeping(i) (kept[i] == 1 && handle[i].phase == RELEASING && handle[i].sends > 0)

@@ -1,9 +1,8 @@
 /*
  * The server: one lock that is held alone. lock.lua, with common.lua and hand_over.lua; a script is one step.
  */
-#ifndef NONE
+#pragma once
 #include "world.pml"
-#endif
 
 byte count[N] = NONE; /* the lock hash: the hold count of each id in it. 0: a claim, handed over and not confirmed */
 byte ttl;             /* of the hash; 0: there is none, and the lock is free */
@@ -11,26 +10,6 @@ chan queue = [N] of { byte };
 byte note[N] = NONE;  /* until a waiter that is not heard from is dead; 0: it is */
 byte token, released; /* the last token; that of the last hold that was released */
 byte newest;          /* the last token that somebody believed in: no part of the server */
-
-#ifndef next_token /* failover.pml, slot.pml */
-#define next_token      base + 1
-#define serves(k)       1
-#define acknowledged(k) 1
-#define brought_back(i) 0
-#define covers_beliefs  1
-inline wants_acknowledgement() { skip }
-inline replica_tick() { skip }
-inline line_ends(k) { skip }
-#endif
-#ifndef TELLS /* claim.pml */
-#define tells_next() skip
-#endif
-#ifndef BEGINS /* slot.pml: a key that a script has removed stops it [removed-last] */
-#define BEGINS
-#define USES_HASH
-#define USES_QUEUE
-#define KEEPS_HASH skip
-#endif
 
 /* Redis may refuse any command that writes, and the script ends there. What was written before stays. */
 #if STOPS > 0
@@ -40,7 +19,6 @@ inline line_ends(k) { skip }
 #endif
 
 #define held(x)   (count[x] != NONE)
-#define lease(x)  (SHORT && handle[x].acquires == 0 -> SHORT : LEASE)
 #define is_new(t) ((t) > tok)
 
 inline drop_lock() { n = 0; do :: n < N -> count[n] = NONE; n++ :: else -> break od; n = 0; ttl = 0 }
@@ -59,17 +37,15 @@ inline forget(x) {
   COMMAND note[x] = NONE
 }
 
-#ifndef look /* redisson.pml */
 /* Finds the heir, the first in line before `caller` who is alive and listens, or N. */
-inline look(caller) {
+inline find_heir(caller) {
   heir = N; found = 0; n = len(queue);
   do
   :: n == 0 -> break
   :: else -> n--; queue?w;
     if
     :: found || w == caller -> found = 1; queue!w
-    :: else ->
-      assert(note[w] != NONE); /* PROMISE order: no place is without a note */
+    :: else -> assert(note[w] != NONE); /* PROMISE order: no place is without a note */
       if
       :: note[w] == 0 -> note[w] = NONE                           /* dead: removed [dead-skipped] */
       :: note[w] > 0 && listens[w] -> heir = w; found = 1; queue!w
@@ -79,7 +55,6 @@ inline look(caller) {
   od;
   found = 0; w = 0
 }
-#endif
 
 /* Hands the free lock to the heir. It owns the lock before it leaves the queue. [owns-before-leaving]
  * What `former` had in the hash (N: nothing) goes then, too. */
@@ -153,7 +128,6 @@ inline end_hold() {
   rest = 0
 }
 
-#ifndef SHARERS
 /* Carries out {kind, tok, age} of i. alive: it came on the present connection. */
 inline script() {
   value = 0; heir = N; former = N; base = token; ended = released; BEGINS
@@ -169,12 +143,14 @@ inline script() {
   fi
 }
 
-inline server_tick() { also_ticks(); later(ttl); if :: ttl == 0 -> drop_lock() :: else fi; replica_tick() }
+inline server_tick() { later(ttl); if :: ttl == 0 -> drop_lock() :: else fi; also_ticks() }
 
 /* What the promises ask the server. */
 #define covers(i)     (held(i) && token == handle[i].token && ttl >= handle[i].ends)
 #define has_any(i)    (held(i) && !(STOPS && count[i] == 0) || queue??[eval(i)]) /* after a stop a claim may be left: it ends */
 #define miscounted(i) (held(i) && count[i] != handle[i].holds)
 #define most_hold     1
-#include "handle.pml"
-#endif
+inline tokens_rise() {
+  assert(ANY_ORDER || me.token > newest || excused(i)); /* PROMISE tokens: they rise from hold to hold */
+  newest = (excused(i) -> newest : me.token)
+}

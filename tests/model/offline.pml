@@ -23,7 +23,9 @@ byte unheard[N];    /* since the operation began, or the last useful answer: no 
 bit trouble[N];     /* a connection has broken since, or a request was not carried out: no part of it, either */
 byte refusals = REFUSED;
 
-inline phase_begins(p) {
+#undef phase_begins
+#define phase_begins(p) begins(p)
+inline begins(p) {
   if
   :: p == QUEUEING || p == TRYING || p == REENTERING || p == RELEASE_ONE || p == RELEASING ->
     pending[i] = 1; good[i] = 0; silence[i] = 0; unheard[i] = 0; trouble[i] = !our.up || (me.in_doubt & LEAVE) /* its acquire has to wait */
@@ -34,13 +36,17 @@ inline phase_begins(p) {
 
 inline end_operation() { pending[i] = 0; good[i] = 0; silence[i] = 0; unheard[i] = 0; trouble[i] = 0 }
 
-inline answered() {
+#undef answered
+#define answered() an_answer()
+inline an_answer() {
   good[i] = (what == YES || what == NO || what == GONE);
   if :: good[i] -> silence[i] = 0; unheard[i] = 0; trouble[i] = 0 :: else -> trouble[i] = 1 fi /* [useful-counts] */
 }
 
 /* The connection has broken. Of a leave, nothing more is to be told. */
-inline line_ends(k) {
+#undef line_ends
+#define line_ends(k) an_end(k)
+inline an_end(k) {
   good[k] = 0; trouble[k] = pending[k];
   if :: handle[k].phase == LEAVING -> pending[k] = 0; silence[k] = 0; unheard[k] = 0; trouble[k] = 0 :: else fi
 }
@@ -48,7 +54,9 @@ inline line_ends(k) {
 /* A waiter whose heartbeats were all answered misses none until the next one is due. [silent-from-due] */
 #define misses_none(i) (handle[i].phase == QUEUEING && good[i] && handle[i].unanswered == 0 && handle[i].sends > 0)
 
-inline replica_tick() { /* at each tick */
+#undef also_ticks
+#define also_ticks() silence_ticks()
+inline silence_ticks() { /* at each tick */
   i = 0;
   do
   :: i < N ->
@@ -67,19 +75,16 @@ inline replica_tick() { /* at each tick */
 
 /* A try does not wait for a server that is away. */
 #define patience(i) (handle[i].phase == TRYING -> 2 * RESPONSE : PATIENCE)
+/* [patience-ends] */
 #define fails(i)    (pending[i] && silence[i] >= patience(i) && !frozen[i])
 
+#undef hasty
 #define hasty      !pending[i]
 #define patient(i) (!fails(i))
+#undef thrown
 #define thrown     each(patient, &&)
 
-#define next_token            base + 1
-#define serves(k)             1
-#define acknowledged(k)       1
-#define brought_back(i)       0
-#define covers_beliefs        1
-inline wants_acknowledgement() { skip }
-#include "lock.pml"
+#include "handle.pml"
 
 inline on_failed() {
   if

@@ -7,18 +7,18 @@
 #define believer(i)  (believes(i) -> 1 : 0)
 #define uncovered(i) (believes(i) && !covers(i))
 #define two_hold     (covers_beliefs && (each(uncovered, ||) || each(believer, +) > most_hold))
-proctype one_holder() { atomic { two_hold -> assert(false) } }
+active proctype one_holder() { atomic { two_hold -> assert(false) } }
 
 /* Nothing is left: when a handle is FREE, and nothing of it is under way that could change that, the server has nothing of it. */
 #define pending(k)   (late[k]??[_, ACQUIRE, _, _] || late[k]??[_, TRY, _, _] || late[k]??[_, DOWNGRADE, _, _] || \
                       late[k]??[_, LEAVE, _, _])
 #define quiet(i)     (empty(up[LINE(i)]) && empty(down[LINE(i)]) && !pending(LINE(i)))
 #define left_over(i) (handle[i].phase == FREE && quiet(i) && has_any(i) && !brought_back(i))
-proctype nothing_left() { atomic { each(left_over, ||) -> assert(false) } }
+active proctype nothing_left() { atomic { LEFT && each(left_over, ||) -> assert(false) } }
 
 /* The hold count of the server is that of the program. */
 #define wrong(i) (!LATE && handle[i].phase == HELD && quiet(i) && !handle[i].unconfirmed && miscounted(i))
-proctype counted() { atomic { each(wrong, ||) -> assert(false) } }
+active proctype counted() { atomic { REENTRIES && each(wrong, ||) -> assert(false) } }
 
 #ifdef LIVE /* each wait comes to an end, though its program does not end it */
 ltl live { [] ((handle[LIVE].phase == QUEUEING) -> <> (handle[LIVE].phase != QUEUEING)) }
@@ -29,15 +29,6 @@ init {
   atomic {
     for (i : 0 .. N - 1) { me.acquires = (i == 0 -> ACQUIRES0 : ACQUIRES); run_client(i) }
     for (i : 0 .. LINES - 1) { run server(i); run connection(i) }
-    i = 0;
-    run clock();
-#ifndef DROPS
-    run one_holder();
-#endif
-#if FAILOVERS > 0 || MOVE > 0
-    run replica();
-#endif
-    if :: REENTRIES -> run counted() :: else fi;
-    if :: LEFT -> run nothing_left() :: else fi
+    i = 0; run clock()
   }
 }

@@ -39,6 +39,7 @@
 #ifndef GIVES_UP
 #define GIVES_UP 0
 #endif
+#include "hooks.pml"
 #define OURS (N - REDISSONS)
 
 byte score[N] = 98;   /* in chains; NONE: not in the queue */
@@ -50,11 +51,17 @@ byte idle;            /* for how long the lock has been free, while somebody wai
 byte hangs = HANGS, gives_up = GIVES_UP;
 
 #define due_now(i)    (asks_in[i] == 0 && handle[i].phase == QUEUEING)
+#undef also_due
 #define also_due(i)   ((i) >= OURS && due_now(i))
+#undef also_done
 #define also_done()   scores()
+#undef also_ticks
 #define also_ticks()  redisson_ticks()
+#undef run_client
 #define run_client(i) if :: i < OURS -> run client(i) :: else -> handle[i].acquires = R_ACQUIRES; run redisson(i) fi
+#undef on_message
 #define on_message()  if :: value == 0 && me.phase == FREE :: else -> message() fi /* a "0" */
+#undef look
 #define look(caller)  look_at_all(caller)
 
 #include "world.pml"
@@ -175,7 +182,7 @@ inline redisson_ticks() {
   found = 0
 }
 
-#include "lock.pml"
+#include "handle.pml"
 
 /* Redisson's scripts. Heads that count as dead go first. */
 inline evict() {

@@ -3,7 +3,7 @@ MODEL_CLOCK := $(BUILD)/tests/model/clock.so
 MODEL_DRIVER := $(BUILD)/tests/model/engine
 MODEL_TESTS := $(wildcard tests/model/test_*.py)
 SUITES += $(MODEL_TESTS)
-$(call needs,model model-large $(MODEL_TESTS),spin python3 libc6-dev)
+$(call needs,model model-large $(MODEL_TESTS),spin tcc python3 libc6-dev)
 $(call needs,$(MODEL_TESTS),$(BUILD)/redis-server)
 $(MODEL_TESTS): | $(MODEL_CLOCK) $(MODEL_DRIVER) $(BUILD)/redis-server
 

@@ -86,8 +86,8 @@ class Run:
         self.prepare()
         self.shell("spin", "-a", *self.defines, self.model)
         how = ["-DHC4"] if self.live else ["-DHC4", "-DSAFETY"] + (["-DBFS"] if self.sed and not self.depth_first else [])
-        level = "-O2" if self.large else "-O1" if self.long else "-O0"
-        self.shell("gcc", level, "-w", *how, "-DNOREDUCE", f"-DMEMLIM={8000 if self.large else 2500}", "-o", "pan", "pan.c")
+        compiler = ["gcc", "-O2" if self.large else "-O1"] if self.long or not shutil.which("tcc") else ["tcc"]
+        self.shell(*compiler, "-w", *how, "-DNOREDUCE", f"-DMEMLIM={8000 if self.large else 2500}", "-o", "pan", "pan.c")
         out = self.shell("./pan", "-m1000000", "-w26" if self.large else "-w22", *(["-a"] if self.live else []), check=False)
         match = lambda pattern: (re.search(pattern, out) or [None, "0"])[1]
         self.states, self.depth = match(r"(\d\S*) states, stored"), match(r"depth reached (\d+)")

@@ -22,6 +22,8 @@
 #endif
 #define OTHERS 97 /* an answer: others share, with another limit */
 #define ENDED  96 /* to a downgrade: the hold that it names is gone */
+#include "hooks.pml"
+#undef for_good
 #define for_good (value == OTHERS || value == ENDED)
 #include "lock.pml"
 
@@ -269,7 +271,8 @@ inline script_of_shares() {
   end_of_share()
 }
 
-inline script() {
+#define script() any_script()
+inline any_script() {
   value = 0; heir = N; former = N; base = token; ended = released; BEGINS
   if :: kind != RELEASE && age > RESPONSE -> what = VOID; goto answer :: else fi;
   if :: voids > 0 && alive && kind != RELEASE -> voids--; what = VOID; goto answer :: true fi;
@@ -285,7 +288,8 @@ inline script() {
   fi
 }
 
-inline server_tick() {
+#define server_tick() shares_tick()
+inline shares_tick() {
   later(ttl); later(limit_ends);
   if :: limit_ends == 0 -> limit = 0 :: else fi;
   n = 1; do :: n <= LEASE + CLAIM -> leases_end[n - 1] = leases_end[n]; n++ :: else -> break od;
@@ -301,15 +305,20 @@ inline server_tick() {
 
 /* What the promises ask the server. */
 #define has_share(i)  (shares(i) && shared && share[i].ends > 0 && ttl >= share[i].ends)
+#undef covers
 #define covers(i)     (has_share(i) && share[i].token == handle[i].token && share[i].ends >= handle[i].ends || \
                        !shared && held(i) && token == handle[i].token && ttl >= handle[i].ends)
+#undef has_any
 #define has_any(i)    (held(i) && !(STOPS && count[i] == 0) || share[i].ends > 0 && !(STOPS && share[i].count == 0) || \
                        queue??[eval(i)])
+#undef miscounted
 #define miscounted(i) (held(i) && count[i] != handle[i].holds || has_share(i) && share[i].count != handle[i].holds)
 /* As many as the limit says. Who has named another one shares with nobody. */
+#undef most_hold
 #define most_hold     (OTHER && believes(N - 1) -> 1 : (LIMIT -> LIMIT : N))
 /* PROMISE tokens: that of a hold of somebody alone is larger than all before, and smaller than all behind. */
-inline tokens_rise() {
+#define tokens_rise() tokens_of_shares_rise()
+inline tokens_of_shares_rise() {
   assert(ANY_ORDER || me.token > newest && (shares(i) || me.token > newest_share));
   if
   :: !shares(i) -> newest = me.token

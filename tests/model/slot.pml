@@ -33,20 +33,26 @@ TEMP byte hash_stays; /* the script has not removed the hash, but made it expire
   if :: move == LEAVES && !(key) -> assert(known); what = FAILED; goto answer :: else fi;
 
 /* PROMISE moves: a script that has begun ends. But an acquire that gives its hold up to the only waiter, and then queues. */
+#undef BEGINS
 #define BEGINS \
   hash_stays = 0; \
   if :: move == SPLIT || move == LEAVES && !(has_hash && has_queue) -> what = FAILED; goto answer :: else fi;
+#undef USES_HASH
 #define USES_HASH  STOP(has_hash || hash_stays, false)
+/* A waiter leaves the queue by the last command that uses it. [queue-known] */
+#undef USES_QUEUE
 #define USES_QUEUE STOP(has_queue, former == i && heir < N)
+#undef KEEPS_HASH
 #define KEEPS_HASH hash_stays = 1
 
-#define next_token      base + 1
-#define serves(k)       (!gone[k])
-#define acknowledged(k) 1
-#define brought_back(i) 0
-#define covers_beliefs  1
-inline wants_acknowledgement() { hash_stays = 0 }
-inline line_ends(k) { gone[k] = 0 }
+#undef serves
+#define serves(k)   (!gone[k])
+#undef line_ends
+#define line_ends(k) gone[k] = 0
+#undef also_done
+#define also_done() hash_stays = 0
+#undef also_ticks
+#define also_ticks() move_ticks()
 
 /* Its clients have to come to the new node, and to subscribe there. */
 inline ends_move() {
@@ -57,11 +63,11 @@ inline ends_move() {
   n = 0
 }
 
-inline replica_tick() { later(move_ends); if :: move_ends == 0 -> ends_move() :: else fi }
+inline move_ticks() { later(move_ends); if :: move_ends == 0 -> ends_move() :: else fi }
 
-#include "lock.pml"
+#include "handle.pml"
 
-proctype replica()
+active proctype cluster()
 {
   do
   :: d_step { move == AT_HOME && has_hash && has_queue -> move = LEAVES; move_ends = MOVE }

@@ -5,6 +5,22 @@
  * good times and bad ones, so that a run does not have all its faults at its beginning: in a bad one, as many
  * of a kind as that option says. LOSES: requests are lost with their connection; DROPS: an operator ends holds.
  */
+#include "hooks.pml"
+#undef does
+#undef tell
+#undef slack
+#undef MARGIN
+#undef HALF
+#undef first
+#undef acts
+#undef reaches
+#undef wakes
+#undef reads
+#undef hasty
+#ifdef DROPS
+#undef covers_beliefs
+#define covers_beliefs 0
+#endif
 #define does(...) printf(__VA_ARGS__)
 #define tell(i) \
   does("%d %e %d %d %d %d ", i, handle[i].phase, handle[i].queued, handle[i].owed, handle[i].unconfirmed, handle[i].subscribed); \
@@ -27,6 +43,8 @@ bit hasty;  /* they acquire again before a release has ended */
 bit away;   /* nobody can connect */
 bit asleep; /* who is frozen stays so */
 bit slow;   /* the server reads nothing, and connections break before it does */
+
+#include "handle.pml"
 
 active proctype chance()
 {

@@ -297,8 +297,8 @@ def settings(world):
 
 def simulate(world, seed):
     sets = settings(world)
-    words = ["spin", "-T", "-n%d" % seed, "-u40000", "-DENGINE", "-DTOKENS=250"]
-    words += ["-D%s=%d" % each for each in sets.items()] + [HERE + "/lock.pml"]
+    words = ["spin", "-T", "-n%d" % seed, "-u40000", "-DTOKENS=250"]
+    words += ["-D%s=%d" % each for each in sets.items()] + [HERE + "/test_engine.pml"]
     with tempfile.TemporaryDirectory() as folder:  # spin writes files where it runs
         spin = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
                               encoding="utf-8")

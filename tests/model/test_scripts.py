@@ -47,13 +47,13 @@ DEFAULTS = {"N": 3, "WAITER": 5, "CLAIM": 5, "BEAT": 2, "RESPONSE": 2, "LEASE": 
             "RENEWS": 0, "CRASHES": 0, "STOPS": 0, "SYNCED": 0, "FAILOVERS": 0, "LEFT": 0, "ANY_ORDER": 0, "SHORT": 0,
             "TOKENS": 240}  # of the model, less than a byte
 KINDS = {
-    "alone": ("lock.pml", 1000, 500, {}),
-    "renewed, to the millisecond": ("lock.pml", 1000, 1, {"RENEWS": 1}),
-    "a lease shorter than a claim": ("lock.pml", 1000, 999, {"LEASE": 3}),
-    "the same, renewed": ("lock.pml", 1000, 77, {"RENEWS": 1, "LEASE": 3, "WAITER": 6, "CLAIM": 6}),
-    "four, in ticks of half an hour": ("lock.pml", 2000000, 77, {"N": 4}),
-    "ticks of an hour": ("lock.pml", 3600000, 77, {"RENEWS": 1}),
-    "ticks of half a day": ("lock.pml", DAY // 2, 77777, {"RENEWS": 1}),
+    "alone": ("handle.pml", 1000, 500, {}),
+    "renewed, to the millisecond": ("handle.pml", 1000, 1, {"RENEWS": 1}),
+    "a lease shorter than a claim": ("handle.pml", 1000, 999, {"LEASE": 3}),
+    "the same, renewed": ("handle.pml", 1000, 77, {"RENEWS": 1, "LEASE": 3, "WAITER": 6, "CLAIM": 6}),
+    "four, in ticks of half an hour": ("handle.pml", 2000000, 77, {"N": 4}),
+    "ticks of an hour": ("handle.pml", 3600000, 77, {"RENEWS": 1}),
+    "ticks of half a day": ("handle.pml", DAY // 2, 77777, {"RENEWS": 1}),
     "a fail-over": ("failover.pml", 1000, 500, {"N": 2, "FAILOVERS": 1, "ANY_ORDER": 1}),
     "a fail-over, renewed": ("failover.pml", 1000, 1, {"N": 2, "FAILOVERS": 1, "ANY_ORDER": 1, "RENEWS": 1}),
     "a fail-over to a clock behind": ("failover.pml", 1000, 500, {"N": 2, "FAILOVERS": 1, "ANY_ORDER": 1, "BEHIND": 2}),
@@ -470,7 +470,7 @@ class Run:
 def simulate(server, seed, model, values):
     """The lines of a random run."""
     words = ["-D%s=%d" % item for item in values.items()]
-    out = subprocess.run(["spin", "-T", "-n%d" % seed, "-u%d" % (100000 if model == "lock.pml" else 200000), "-DREPLAY", *words, HERE + "/" + model],
+    out = subprocess.run(["spin", "-T", "-n%d" % seed, "-u%d" % (100000 if model == "handle.pml" else 200000), *words, '-DMODEL=\\"%s\\"' % model, HERE + "/test_scripts.pml"],
                          cwd=server.folder.name, stdout=subprocess.PIPE, encoding="utf-8", check=False).stdout
     if "spin:" in out:
         raise Differs("the model itself fails: " + " ".join(re.findall("spin:.*", out)))

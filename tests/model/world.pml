@@ -16,8 +16,7 @@
  *
  * What a run chooses (run.py):
  *   N, ACQUIRES0, ACQUIRES    handles; how often the first, and each other, acquires
- *   WAITER, CLAIM             after how long a waiter that is not heard from is dead; how long a handover lasts
- *                             that nobody has confirmed
+ *   WAITER, CLAIM             after how long an unheard waiter is dead; how long an unconfirmed handover lasts
  *   BEAT, RESPONSE            a waiter sends as often; for so long a request is valid, and its answer is in time
  *   LEASE, SHORT, RENEWS      of each hold; of the last one of a client (0: the same); whether it is renewed
  *   TRIES, REENTRIES, CANCELS  what programs do besides: try, hold twice, give up a wait
@@ -26,12 +25,12 @@
  *   CRASHES, FREEZES          of devices: for good; for any time
  *   VOIDS, STOPS              requests that are found expired too early; commands of a script that are refused
  */
+#pragma once
+#include "hooks.pml"
+
 #define NEVER 99 /* a time that does not come */
 #define NONE  98 /* no field, no note */
 #define TRIPS 5  /* requests of a connection that may be under way */
-#ifndef TOKENS
-#define TOKENS 50 /* a run ends here that grants without end */
-#endif
 
 /* What a request asks for: bits, as in lock/internal.h, because several may be in doubt. */
 #define ACQUIRE   1
@@ -71,15 +70,10 @@ Handle handle[N];
 #define me handle[i]
 #define waiting(i) (handle[i].phase == QUEUEING || handle[i].phase == TRYING)
 #define holding(i) (handle[i].phase == HELD || handle[i].phase == REENTERING || handle[i].phase == RELEASE_ONE)
+#define lease(i)   (SHORT && handle[i].acquires == 0 -> SHORT : LEASE)
 #define ending(i)  (handle[i].phase == RELEASING || handle[i].phase == LEAVING)
 
-/* A connection: struct fairlock_engine. Each handle has one of its own here, unless LINE says otherwise. */
-#ifndef LINE
-#define LINE(i) (i)
-#define LINES   N
-#define calls(k) wants(k) /* somebody on it wants to send */
-#define set_frozen(x) frozen[i] = x
-#endif
+/* A connection: struct fairlock_engine. LINE(i): that of a handle, here one of its own. */
 typedef Line {
   bit up;
   byte expires; /* until all its requests have expired */
@@ -99,56 +93,11 @@ byte breaks = BREAKS, crashes = CRASHES, cancels = CANCELS, freezes = FREEZES, v
 byte reentries = REENTRIES;
 bit frozen[N];
 
-/* Of one step. A breadth-first search cannot hide them (run.py). */
-#ifndef TEMP
-#define TEMP hidden
-#endif
+/* Of one step: TEMP is hidden, but in a breadth-first search, which cannot (run.py). */
 TEMP byte who, kind, tok, age, value, n, w, heir, former, rest, base, ended, alive, found;
 TEMP mtype what;
 
-#if N > 4
-#define each(f, op) (f(0) op f(1) op f(2) op f(3) op f(4))
-#elif N > 3
-#define each(f, op) (f(0) op f(1) op f(2) op f(3))
-#elif N > 2
-#define each(f, op) (f(0) op f(1) op f(2))
-#else
-#define each(f, op) (f(0) op f(1))
-#endif
-#if LINES > 4
-#define each_line(f, op) (f(0) op f(1) op f(2) op f(3) op f(4))
-#elif LINES > 3
-#define each_line(f, op) (f(0) op f(1) op f(2) op f(3))
-#elif LINES > 2
-#define each_line(f, op) (f(0) op f(1) op f(2))
-#elif LINES > 1
-#define each_line(f, op) (f(0) op f(1))
-#else
-#define each_line(f, op) (f(0))
-#endif
 #define has_room(k) (len(down[k]) < TRIPS)
-
-/* What a file that includes lock.pml may add: break.pml, redisson.pml. */
-#ifndef also_listens
-#define excused(i)         0
-#define also_listens(kind) 0
-#endif
-#ifndef also_done
-#define also_due(i)        0
-#define also_done()        skip
-#define run_client(i)      run client(i)
-#endif
-#ifndef also_ticks
-#define also_ticks()       skip
-#define on_message()       message()
-#endif
-
-/* Only a simulation that is repeated on the code says what it does. */
-#ifdef REPLAY
-#define say(...) printf(__VA_ARGS__)
-#else
-#define say(...) skip
-#endif
 
 /*
  * The order that is promised is that of waiters who keep the rules: who have a place, are awake, and whose
@@ -158,18 +107,13 @@ byte in_line;   /* bits: who waits so */
 byte placed;    /* bits: whose present wait has its place */
 byte before[N]; /* bits: who was in line when this one came */
 
-inline comes() { /* an acquire is carried out */
-  if
-  :: !(placed & (1 << i)) && !queue??[eval(i)] -> before[i] = in_line & ~(1 << i)
-  :: else
-  fi
-}
+/* An acquire is carried out, and it has queued. */
+inline comes() { if :: !(placed & (1 << i)) && !queue??[eval(i)] -> before[i] = in_line & ~(1 << i) :: else fi }
 
-inline has_place() { /* it has queued */
+inline has_place() {
   if
   :: alive && me.phase == QUEUEING && !frozen[i] && !(placed & (1 << i)) && !up[LINE(i)]??[eval(i), LEAVE, _, _] ->
-    n = 0;
-    do :: n < N -> before[n] = before[n] & ~(1 << i); n++ :: else -> break od;
+    n = 0; do :: n < N -> before[n] = before[n] & ~(1 << i); n++ :: else -> break od;
     placed = placed | (1 << i); in_line = in_line | (1 << i); n = 0
   :: else
   fi
