@@ -7,15 +7,18 @@
  *   TELLS   a script that hands the lock over tells the next in line, by the message that asks (claim 0: a waiter asks
  *           the server now). The answer says when the claim ends
  *
- * What a claim needs, as far as we know (no fault is planted for it yet):
+ * What a claim needs, as far as we know:
  *   - it is believed for as long as the message says, and not for a waiter timeout
  *   - a place still lasts for the waiter timeout, so left_until has to count both
- *   - whoever becomes first in line learns when the claim ends, or the lock stands free until its heartbeat
+ *   - whoever becomes the first in line learns when the claim, or the hold, ends, or the lock stands free until its heartbeat:
+ *     not only when somebody is handed the lock, but whenever one before it leaves the line (three clients; the run finds that)
  *   - it is longer than a message and the answer to its confirmation may take, or a waiter that is well loses its turn
  *
  * Left out: claims that differ from waiter to waiter. Each script reads that of its heir.
  */
 #include "world.pml"
+#undef MESSAGE
+#define MESSAGE RESPONSE /* a claim is longer than a message and the answer to its confirmation take, or a waiter that is well loses its turn */
 
 byte idle; /* for how long the lock has been free while somebody waits: no part of the server */
 #undef also_ticks
@@ -25,7 +28,7 @@ inline idle_ticks() {
   assert(idle <= IDLE) /* PROMISE idle: the lock does not stand free while somebody waits */
 }
 
-/* The first in line who listens, behind the heir, is told. */
+/* The first in line who listens is told. */
 #if TELLS
 #undef tells_next
 #define tells_next() tell_next()

@@ -106,7 +106,7 @@ inline message() {
   :: waiting(i) -> me.sends = 0;
     if
     :: SYNCED || (in_flight(i) & LEAVE) || value <= me.token /* [grant-crosses-leave] */
-    :: else -> safe_part(CLAIM);
+    :: else -> safe_part(CLAIM); /* [claim-believed] */
       if :: rest > lease(i) - MARGIN -> rest = lease(i) - MARGIN :: else fi;
       if :: rest == 0 -> me.owed = 1 :: else -> me.queued = 1; me.token = value; me.ends = rest; begin_hold() fi
     fi
@@ -123,7 +123,7 @@ inline message() {
 #define may_send(i)  (handle[i].unanswered < most(i) && !(SYNCED && handle[i].forgotten) && !held_back(i) && !has_heir(i) && \
                       len(up[LINE(i)]) < TRIPS - 1)
 
-/* It may arrive late, its place be handed the lock late, and that claim, or the hold, last. */
+/* It may arrive late, its place be handed the lock late, and that claim, or the hold, last. [lasts-both] */
 #define outlasts(span) (RESPONSE + HALF + WAITER + ((span) > CLAIM -> (span) : CLAIM))
 
 inline send() {

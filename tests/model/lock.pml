@@ -34,7 +34,7 @@ inline grant(x, span, holds) {
 /* Removes the place before the note: a place without note would be one of Redisson's. [place-before-note] */
 inline forget(x) {
   COMMAND if :: queue??[eval(x)] -> queue??eval(x) :: else fi;
-  COMMAND note[x] = NONE
+  COMMAND note[x] = NONE; tells_next()
 }
 
 /* Finds the heir, the first in line before `caller` who is alive and listens, or N. */
@@ -66,8 +66,7 @@ inline hand_over(caller) {
     USES_HASH COMMAND grant(heir, CLAIM, 0); /* HDEL is tried first: it cannot be refused when two are in the hash [hdel-tried] */
     if :: former < N && former != heir -> count[former] = NONE :: else fi; /* [heir-in-first] */
     forget(heir);
-    COMMAND if :: listens[heir] == 2 -> down[LINE(heir)]!heir, GRANT, token, 0 :: else fi;
-    tells_next()
+    COMMAND if :: listens[heir] == 2 -> down[LINE(heir)]!heir, GRANT, token, 0 :: else fi
   :: else
   fi
 }
