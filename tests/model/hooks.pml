@@ -37,6 +37,7 @@
 
 /* Handles: remove.pml, keep.pml, heir.pml, offline.pml, break.pml, redisson.pml */
 #define excused(i)       0
+#define awaits(i)        (handle[i].phase == QUEUEING)
 #define also_listens(kind) 0
 #define also_due(i)      0
 #define run_client(i)    run client(i)

@@ -21,7 +21,7 @@ active proctype nothing_left() { atomic { LEFT && each(left_over, ||) -> assert(
 active proctype counted() { atomic { REENTRIES && each(wrong, ||) -> assert(false) } }
 
 #ifdef LIVE /* each wait comes to an end, though its program does not end it */
-ltl live { [] ((handle[LIVE].phase == QUEUEING) -> <> (handle[LIVE].phase != QUEUEING)) }
+ltl live { [] (awaits(LIVE) -> <> !awaits(LIVE)) }
 #endif
 
 init {

@@ -17,9 +17,12 @@
  *
  *   REDISSONS, R_ACQUIRES, REDISSON   how many; how often each acquires; after how long one counts as gone
  *   HANGS, GIVES_UP                   how often one stands still, for any time; how often one gives up its wait
+ *   DEAF                              begins with a waiter of ours whose connection has just broken, and a free lock
  *
- * Left out: 300 s that pass (a run is shorter), so scores that heartbeats raise each 100 s, and dead heads that
- * Redisson evicts after that time; a clock of Redisson that is wrong, or a limit of tryLock(), by more than a
+ * Who was told more than a chain (asks_in: NONE) asks when nothing else is left to happen (chains_pass()). One
+ * that was the first behind another one of Redisson, which died while it held, may never ask: that is Redisson's.
+ *
+ * Left out: 300 s that pass while others act (a run is shorter), so scores that heartbeats raise each 100 s; a clock of Redisson that is wrong, or a limit of tryLock(), by more than a
  * chain (JAVA.md); the same score twice, to the millisecond, and with it `woken` that goes when a client has
  * acquired, its 15 s, and that it counts for the head only; waiters that share; several threads of one process, which are several
  * waiters to the scripts.
@@ -39,6 +42,9 @@
 #ifndef GIVES_UP
 #define GIVES_UP 0
 #endif
+#ifndef DEAF
+#define DEAF 0
+#endif
 #include "hooks.pml"
 #define OURS (N - REDISSONS)
 
@@ -48,6 +54,7 @@ byte asks_in[N] = 99; /* when the waiter asks next, or listens at the latest */
 byte suspect[N] = 98; /* how long ago it was first found not listening; NONE: it was not */
 byte woken = N, since; /* who was woken last, and how long ago first */
 byte idle;            /* for how long the lock has been free, while somebody waits who keeps the rules */
+bit theirs;           /* the last hold was that of one of several of Redisson */
 byte hangs = HANGS, gives_up = GIVES_UP;
 
 #define due_now(i)    (asks_in[i] == 0 && handle[i].phase == QUEUEING)
@@ -57,12 +64,22 @@ byte hangs = HANGS, gives_up = GIVES_UP;
 #define also_done()   scores()
 #undef also_ticks
 #define also_ticks()  redisson_ticks()
+#undef thrown
+#define thrown        !only_chains
 #undef run_client
-#define run_client(i) if :: i < OURS -> run client(i) :: else -> handle[i].acquires = R_ACQUIRES; run redisson(i) fi
+#define run_client(i) if :: i < OURS -> begins_deaf(); run client(i) :: else -> handle[i].acquires = R_ACQUIRES; run redisson(i) fi
 #undef on_message
 #define on_message()  if :: value == 0 && me.phase == FREE :: else -> message() fi /* a "0" */
+#undef awaits
+#define awaits(i)     (handle[i].phase == QUEUEING && !frozen[i] && !((i) >= OURS && theirs && ttl == 0))
 #undef look
 #define look(caller)  look_at_all(caller)
+
+/* Nothing is left to happen, but that a waiter of Redisson asks that was told more than a chain: that passes at once. */
+#define sleeps(k)     ((k) >= OURS && handle[k].phase == QUEUEING && asks_in[k] == NONE && !frozen[k])
+#define rests(k)      (sleeps(k) || handle[k].phase == FREE || handle[k].phase == CRASHED || (k) >= OURS && frozen[k])
+#define silent(k)     (len(up[k]) + len(down[k]) == 0)
+#define only_chains   (ttl == 0 && each(sleeps, ||) && each(rests, &&) && each(silent, &&))
 
 #include "world.pml"
 TEMP byte place, pending, ahead, pushed, past;
@@ -71,6 +88,16 @@ TEMP byte place, pending, ahead, pushed, past;
 inline other_score(x) {
   suspect[x] = NONE;
   if :: woken == x -> woken = N; since = 0 :: else fi
+}
+
+/* The first of ours begins as a waiter whose connection has just broken, and the lock is free. */
+inline begins_deaf() {
+  if
+  :: DEAF && i == 0 ->
+    queue!i; note[i] = WAITER; score[i] = 1; placed = 1;
+    me.acquires--; me.phase = QUEUEING; me.queued = 1; me.in_doubt = ACQUIRE; me.sends = 0
+  :: else
+  fi
 }
 
 inline is_gone(x) { score[x] = NONE; other_score(x); if :: x >= OURS -> due[x] = NEVER :: else fi }
@@ -110,7 +137,7 @@ inline look_at_redisson() {
     :: else ->
       if
       :: listens[w] -> woken = w; since = 0
-      :: !listens[w] && suspect[w] == NONE -> suspect[w] = 0
+      :: !listens[w] && suspect[w] == NONE -> suspect[w] = 0 /* it may listen soon [suspect-first] */
       :: else -> past = suspect[w]
       fi
     fi;
@@ -130,7 +157,7 @@ inline look_at_redisson() {
   fi
 }
 
-/* It takes the lock only from there. Those that it passes get the chain that it will subtract. */
+/* It takes the lock only from there [to-head]. Those that it passes get the chain that it will subtract [chain-given]. */
 inline to_head() {
   n = 0; do :: n < OURS -> if :: ahead & (1 << n) -> score[n]++ :: else fi; n++ :: else -> break od;
   queue??eval(pushed); queue!pushed;
@@ -149,11 +176,12 @@ inline scores() {
     :: queue??[eval(n)] && score[n] == NONE -> score[n] = len(queue)
     :: else
     fi;
+    if :: count[n] != NONE -> theirs = 0 :: else fi;
     n++
   :: else -> break
   od;
   n = 0;
-  if /* by which Redisson asks, or never does */
+  if /* by which Redisson asks, or never does [first-asks] */
   :: len(queue) > 0 && (heir < N || what == YES && kind & (ACQUIRE | TRY | IF_HELD)) ->
     queue?<w>; score[w] = 1; other_score(w);
     if :: w >= OURS -> due[w] = ttl :: else fi;
@@ -167,6 +195,7 @@ inline scores() {
  * waiter of ours that has died, if no client of ours asks: it sleeps for as long as it was told.)
  */
 #define BOUND (REDISSONS * 2 * REDISSON + BEAT + RESPONSE)
+#define keeps(x) (ttl == 0 && (x) >= OURS && ((in_line >> (x)) & 1))
 inline redisson_ticks() {
   found = (in_line & ((1 << OURS) - 1) -> 1 : 0);
   i = OURS;
@@ -177,6 +206,9 @@ inline redisson_ticks() {
   :: else -> break
   od;
   if :: woken < N && since <= 3 * REDISSON -> since++ :: else fi;
+  w = 0; if :: len(queue) > 0 -> queue?<w> :: else fi;
+  assert(!(keeps(woken) && since == 1 || keeps(w) && asks_in[w] == NEVER && !theirs)); /* PROMISE taken: by who was woken, at once; by the first, after the lease of ours */
+  w = 0;
   idle = (found && ttl == 0 -> idle + 1 : 0);
   assert(idle <= BOUND); /* PROMISE bounded: a free lock is taken soon */
   found = 0
@@ -218,7 +250,7 @@ inline out_of_line() { breaks_rules(i); before[i] = 0; asks_in[i] = NEVER }
 inline takes() {
   assert(!overtakes(i)); /* PROMISE order: nor is one of ours overtaken */
   subtract(); out_of_line();
-  count[i] = 1; ttl = LEASE; idle = 0;
+  count[i] = 1; ttl = LEASE; idle = 0; theirs = REDISSONS > 1;
   me.phase = HELD; me.ends = LEASE; me.token = token; listens[i] = 0
 }
 
@@ -239,7 +271,7 @@ inline asks() {
   :: ttl == 0 && (w == N || w == i) -> takes()
   :: else ->
     if :: !queue??[eval(i)] -> queues() :: else fi;
-    asks_in[i] = (listens[i] < 2 -> 1 : (score[i] == 1 && due[i] > 0 -> due[i] : NEVER))
+    asks_in[i] = (listens[i] < 2 -> 1 : (score[i] > 1 -> NONE : (due[i] > 0 -> due[i] : NEVER)))
   fi;
   w = 0
 }
@@ -259,12 +291,26 @@ inline gives_back() {
   me.phase = FREE; me.ends = NEVER; me.token = 0; w = 0
 }
 
+/* Who does not wait any more is dead by then, for Redisson too. */
+inline chains_pass() {
+  n = 0;
+  do
+  :: n < N -> note[n] = (note[n] == NONE -> NONE : 0);
+    if :: sleeps(n) -> asks_in[n] = 0 :: !sleeps(n) && score[n] < NONE -> score[n] = 0; other_score(n) :: else fi;
+    do :: nempty(late[n]) -> late[n]?who, kind, tok, age :: empty(late[n]) -> break od;
+    n++
+  :: else -> break
+  od;
+  n = 0; who = 0; kind = 0; tok = 0; age = 0
+}
+
 proctype redisson(byte i)
 {
   do
   :: atomic { me.phase == FREE && me.acquires > 0 && !frozen[i] -> me.acquires--; me.phase = QUEUEING; asks() }
   :: atomic { me.phase == QUEUEING && listens[i] < 2 && !frozen[i] -> listens[i] = 2; asks_in[i] = 0 }
   :: atomic { due_now(i) && listens[i] == 2 && !frozen[i] -> asks() }
+  :: atomic { only_chains -> chains_pass() }
   :: atomic { me.phase == QUEUEING && gives_up > 0 && !frozen[i] -> gives_up--;
       subtract(); out_of_line(); me.phase = FREE; listens[i] = 0 }
   :: atomic { me.phase == HELD && !frozen[i] && each_line(has_room, &&) -> gives_back() }
