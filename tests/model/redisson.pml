@@ -22,10 +22,10 @@
  * Who was told more than a chain (asks_in: NONE) asks when nothing else is left to happen (chains_pass()). One
  * that was the first behind another one of Redisson, which died while it held, may never ask: that is Redisson's.
  *
- * Left out: 300 s that pass while others act (a run is shorter), so scores that heartbeats raise each 100 s; a clock of Redisson that is wrong, or a limit of tryLock(), by more than a
- * chain (JAVA.md); the same score twice, to the millisecond, and with it `woken` that goes when a client has
- * acquired, its 15 s, and that it counts for the head only; waiters that share; several threads of one process, which are several
- * waiters to the scripts.
+ * Left out: 300 s that pass while others act (a run is shorter), so scores that heartbeats raise each 100 s; a clock
+ * of Redisson that is wrong, or a limit of tryLock(), by more than a chain (JAVA.md); the same score twice, to the
+ * millisecond, and with it `woken` that goes when a client has acquired, its 15 s, and that it counts for the head
+ * only; waiters that share; several threads of one process, which are several waiters to the scripts.
  */
 #ifndef REDISSONS
 #define REDISSONS 1
