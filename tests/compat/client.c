@@ -246,6 +246,9 @@ static void obey(const char *line)
     int status = fairlock_inspect(&client, name, strlen(name), print_waiter, NULL);
     if (status != FAIRLOCK_OK) printf(" error %d", status);
     printf("\n");
+  } else if (strcmp(verb, "holds") == 0) {
+    if (fairlock_remaining_ms(handle) == 0) printf("not-held\n");
+    else printf("held %llu\n", (unsigned long long)fairlock_token(handle));
   } else if (strcmp(verb, "contend") == 0) {
     contend(handle, number[0], number[1], number[2]);
   } else if (strcmp(verb, "work") == 0) {

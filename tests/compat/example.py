@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A second client, written from lock/FORMAT.md alone: no line of it, nor of its script, comes from
 the library. It shows that the page suffices, and it is what the peer's own test breaks. It is no
-client for use: it makes no new connection when one has broken, and no request of it expires.
+client for use: it does one thing at a time. Of the two ways to do no harm by late requests it goes the
+second: what begins after a connection broke has a new id.
 
 Arguments and lines: README.md.
 """
@@ -355,6 +356,7 @@ end
 return false
 """
 
+ANSWER = 10  # how long one may take, in s, before the connection counts as broken
 GRANT = re.compile(r"(\d+) (\d+) (\d+)( .*)?", re.DOTALL)
 
 
@@ -363,30 +365,87 @@ class Handle:
         if re.fullmatch(r"\{[^{]*\}", name, re.DOTALL):
             raise lab.Refused("a name in braces")
         braced = name if "{" in name else "{" + name + "}"
-        self.name = name
+        self.name, self.braced = name, braced
         self.keys = [name, "redisson_lock_queue:" + braced, "redisson_lock_timeout:" + braced,
                      "fairlock:" + braced]
-        self.id = "%s:%d" % (client.uuid, len(client.handles) + 1)
-        self.channel = "redisson_lock__channel:%s:%s" % (braced, self.id)
+        self.number = "%s:%d" % (client.uuid, len(client.handles) + 1)
+        self.take_id(client)
         self.limit = limit  # of those who share; none: it wants the lock alone
         self.count = 0
         self.token = "0"  # the last one, of a hold or given up
         self.lease = 0
         self.renewed = ""
         self.renew_at = float("inf")
+        self.ends = 0  # until when it believes in its hold
+
+    def take_id(self, client):
+        """A new one, if a connection has broken since the last: that may still carry out what it asked."""
+        self.id = "%s.%d" % (self.number, client.breaks)
+        self.channel = "redisson_lock__channel:%s:%s" % (self.braced, self.id)
 
 
 class Client:
     def __init__(self, port, waiter_ms=5000, lease_ms=30000):
-        self.commands = lab.Redis(port)
-        self.messages = lab.Redis(port)
+        self.port = port
+        self.breaks = 0  # of connections with a request unanswered
+        self.commands, self.messages = self.connect(), self.connect()
         self.waiter_ms, self.lease_ms = waiter_ms, lease_ms
         self.uuid = uuid.uuid4().hex
         self.handles = {}
 
+    def connect(self):
+        while True:
+            try:
+                return lab.Redis(self.port)
+            except OSError:
+                time.sleep(0.05)
+
+    def listen(self, handle):
+        while True:
+            try:
+                self.messages.call("SUBSCRIBE", handle.channel)
+                return
+            except (OSError, lab.Failed):
+                self.messages = self.connect()
+
+    def stop_listening(self, handle):
+        try:
+            self.messages.send("UNSUBSCRIBE", handle.channel)
+            while self.messages.read()[0] != "unsubscribe":
+                pass
+        except (OSError, lab.Failed):
+            self.messages = self.connect()
+
+    def message(self, handle, seconds):
+        """The next one, or None; an unknown one if some may have been lost."""
+        try:
+            return self.messages.message(seconds)
+        except (OSError, lab.Failed):
+            self.listen(handle)
+            return [None, None, "broken"]
+
     def run(self, handle, verb, patience=0, count=0):
-        return self.commands.call("EVAL", SCRIPT, 4, *handle.keys, verb, handle.id, handle.lease,
-                                  patience, count, handle.token, handle.limit, handle.renewed)
+        """Until it is answered; a request of a hold, for as long as it believes in that."""
+        last = handle.ends if verb == "set" and handle.count > 0 else float("inf")
+        while time.monotonic() < last:
+            sent = time.monotonic()
+            try:
+                self.commands.send("EVAL", SCRIPT, 4, *handle.keys, verb, handle.id, handle.lease,
+                                   patience, count, handle.token, handle.limit, handle.renewed)
+                if not self.commands.stream.comes(min(ANSWER, last - sent)):
+                    raise lab.Failed("no answer")
+                answer = self.commands.read()
+            except (OSError, lab.Failed):
+                self.breaks += 1
+                self.commands = self.connect()
+                continue
+            if not answer or verb not in ("acquire", "set"):
+                return answer
+            ends = sent + handle.lease / 1000 * 63 / 64 - 0.002
+            if time.monotonic() < ends:
+                handle.ends = ends
+                return answer
+        return False
 
     def renew(self):
         for handle in self.handles.values():
@@ -407,18 +466,17 @@ class Client:
             if not self.run(handle, "set", count=handle.count + 1):
                 return "lost"
             return self.held(handle, handle.token, handle.count + 1, not lease_ms)
+        handle.take_id(self)
         if wait_ms == 0:
             token = self.run(handle, "acquire")
             if token == "limit":
                 return token
             return self.held(handle, token, 1, not lease_ms) if token else "busy"
-        self.messages.call("SUBSCRIBE", handle.channel)
+        self.listen(handle)
         token = self.wait(handle, time.monotonic() + wait_ms / 1000)
         if not token:
             self.run(handle, "leave")
-        self.messages.send("UNSUBSCRIBE", handle.channel)
-        while self.messages.read()[0] != "unsubscribe":
-            pass
+        self.stop_listening(handle)
         return self.held(handle, token, 1, not lease_ms) if token else "timeout"
 
     def wait(self, handle, end):
@@ -430,8 +488,8 @@ class Client:
                 token = self.run(handle, "acquire", self.waiter_ms)
                 if token:
                     return self.confirm(handle, token)
-            message = self.messages.message(max(0, min(end, beat_at, time.monotonic() + 0.1) -
-                                                   time.monotonic()))
+            message = self.message(handle, max(0, min(end, beat_at, time.monotonic() + 0.1) -
+                                                  time.monotonic()))
             grant = message and GRANT.fullmatch(message[2])
             if grant and self.confirm(handle, grant[1]):
                 return grant[1]
@@ -472,6 +530,9 @@ class Client:
             return self.release(handle)
         if verb == "id":
             return "id " + handle.id
+        if verb == "holds":
+            believes = handle.count > 0 and time.monotonic() < handle.ends
+            return "held " + handle.token if believes else "not-held"
         if verb == "force":
             self.run(handle, "force")
             return "forced"

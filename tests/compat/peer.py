@@ -14,11 +14,13 @@ A check has a lock, connections and programs of its own, so some run side by sid
 
 import concurrent.futures
 import re
+import signal
 import sys
 import time
 
 sys.dont_write_bytecode = True  # not into the tree
 import lab
+import proxy
 from lab import Failed, until
 
 CHAIN, DAY = 300000, 86400000
@@ -62,11 +64,11 @@ redis.call('lrem', KEYS[2], 1, ARGV[1])
 redis.call('zrem', KEYS[3], ARGV[1])
 """
 
-# How much a score is above the end of the lock's TTL, and a millisecond in which TIME may differ.
+# How much a score is above the end of the lock's TTL.
 OVER = """
 local t = redis.call('time')
 local ends = t[1] * 1000 + math.floor(t[2] / 1000) + redis.call('pttl', KEYS[1])
-return redis.call('zscore', KEYS[2], ARGV[1]) - ends + 1
+return redis.call('zscore', KEYS[2], ARGV[1]) - ends
 """
 
 
@@ -129,13 +131,13 @@ class Stage:
         self.redis = lab.Redis(port)
         self.call = self.redis.call
         self.began = lab.NOW()
-        self.programs = []
+        self.programs, self.proxies = [], []
 
     def channel(self, name):
         return self.channels + name
 
-    def program(self, waiter_ms=PATIENT, lease_ms=30000):
-        program = lab.Program(self.words, self.port, waiter_ms, lease_ms)
+    def program(self, waiter_ms=PATIENT, lease_ms=30000, port=None):
+        program = lab.Program(self.words, port or self.port, waiter_ms, lease_ms)
         self.programs.append(program)
         program.say("id", self.lock)
         program.id = program.expect("id")[0]
@@ -144,6 +146,12 @@ class Stage:
     def end(self):
         for program in self.programs:
             program.end()
+        for one in self.proxies:
+            one.close()
+
+    def proxy(self):
+        self.proxies.append(proxy.Proxy(self.port, self.lock))
+        return self.proxies[-1]
 
     def now_us(self):
         seconds, micros = self.call("TIME")
@@ -169,9 +177,9 @@ class Stage:
 
     def require_score(self, name, more):
         """The score is now, what is left of the lock's TTL, and `more`, within 5 s."""
-        # A server that is held up between PTTL and TIME makes it less, never more.
+        # A server that is held up between TIME and PEXPIRE, or TIME and PTTL, makes it less, never more.
         over = max(self.call("EVAL", OVER, 2, self.lock, self.timeout, name) for _ in range(5)) - more
-        require(0 <= over < 5000, "the score is off by %d ms" % over)
+        require(-100 <= over < 5000, "the score is off by %d ms" % over)
 
     def require_renewal_scores(self):
         """The holder's next renewal changes the score of the first in line to what FORMAT.md says."""
@@ -1578,6 +1586,214 @@ def inspection(stage):
     require(line == ["waiters", "alive", "dead", "unknown", "alive"], "it says " + " ".join(line))
 
 
+# Connections that break, and what does not come in time.
+
+class Turns:
+    """A program that goes through what a client does, while the connection breaks at one request. A
+    late request arrives when the operation that follows has ended, or its waiter has queued; after
+    that the program still has what it was told that it has. A program that says "error" is told the
+    line again."""
+
+    def __init__(self, stage, shares, fate="", at=0):
+        self.stage, self.call = stage, stage.call
+        self.proxy = stage.proxy()
+        self.proxy.fate, self.proxy.at = fate, at
+        self.verbs = ("share", "unshare", " 2") if shares else ("acquire", "release", "")
+        self.program = stage.program(3000, 6000, self.proxy.port)
+        self.broke = False  # in an operation that has ended
+        self.token = self.place = None
+
+    def say(self, *numbers):
+        verb = self.verbs[0 if numbers else 1]
+        self.line = "%s %s%s %s" % (verb, self.stage.lock, self.verbs[2], " ".join(map(str, numbers)))
+        self.program.say(self.line.strip())
+
+    def hear(self, *expected):
+        """Its answer, which begins with one of these; returns the rest."""
+        for _ in range(5):
+            answer = self.program.hear(30)
+            if answer[0] != "error":
+                break
+            expected += ("lost", "not-held") if "released" in expected else ()
+            self.program.say(self.line.strip())
+        require(answer[0] in expected, "%s: it answers %s" % (self.line, " ".join(answer)))
+        return answer
+
+    def turn(self, *numbers, hears, count=None):
+        """Tells it a line, and hears the answer. If it holds after that, this often, count says so."""
+        self.say(*numbers)
+        answer = self.hear(*hears)
+        if answer[0] == "held":
+            self.token = answer[1]
+        elif not count:
+            self.token = None
+        if count and answer[0] != "unsupported":
+            fields = [value.split() for holder, value in self.stage.holders().items() if holder != "shared"]
+            counts = [words[2] if len(words) > 2 else words[0] for words in fields]
+            require(counts == [count], "%s: the counts are %s" % (self.line, counts))
+        self.ends()
+        return answer[0]
+
+    def ends(self):
+        """An operation has ended. If a late request is of one before, it arrives now."""
+        if self.broke:
+            if self.proxy.deliver():
+                self.require_what_it_has("after a late request")
+        elif self.proxy.has_broken.is_set():
+            self.broke = True
+            self.require_what_it_has("after a break")
+
+    def require_what_it_has(self, when):
+        stage = self.stage
+        if self.place:
+            require(self.place in stage.line(), "its place is lost " + when)
+        if self.token:
+            holders, newest = stage.holders(), (stage.note("token"), stage.note("holder"))
+            has = any(value.startswith(self.token + " ") or (self.token, holder) == newest
+                      for holder, value in holders.items())
+            require(has, "its hold with the token %s has ended %s: %s" % (self.token, when, holders))
+
+    def heard_since(self, time_ms):
+        return [name for name in self.stage.line() if self.stage.heard_ms(name) >= time_ms]
+
+    def has_waited(self):
+        """While others hold it queues, and leaves."""
+        self.stage.others_hold()
+        self.turn(600, 3000, hears=("timeout",))
+
+    def go(self):
+        self.turn(0, 20000, hears=("held",))
+        if self.turn(0, 20000, hears=("held", "unsupported"), count="2") == "held":
+            self.turn(hears=("released",), count="1")
+        self.turn(hears=("released",))
+        self.stage.others_hold()
+        self.turn(0, 3000, hears=("busy",))
+        self.has_waited()
+        self.call("DEL", self.stage.lock)
+        self.turn(0, 20000, hears=("held",))
+        self.turn(hears=("released",))
+        self.has_waited()
+        now = self.stage.now_us() / 1000
+        self.say(60000, 0)
+        self.place = until(lambda: self.heard_since(now), "a place")[0]
+        self.ends()
+        self.stage.give(self.place, count=0, more="")
+        self.place, self.token = None, self.hear("held")[1]
+        self.ends()
+        for comes in (lambda left: left < 5500), (lambda left: left > 5500):
+            until(lambda: comes(self.call("PTTL", self.stage.lock)), "a confirmation, and a renewal")
+        self.ends()
+        self.turn(hears=("released",))
+        self.turn(0, 3000, hears=("held",))
+        self.turn(hears=("released",))
+        self.ends()
+        until(lambda: not self.stage.holders(), "the end of what a late request has begun")
+        return self.proxy.count
+
+
+def breaks_at_each(stage, fate, shares=False):
+    """All turns once for each request, on a lock of its own."""
+    if shares:
+        stage.sharer()
+
+    def turns(at):
+        one = Stage(stage.port, stage.words, "%s.%d" % (stage.lock, at))
+        try:
+            return Turns(one, shares, fate, at).go()
+        except (Failed, OSError) as failure:
+            raise Failed("at request %d: %s" % (at, failure)) from failure
+        finally:
+            one.end()
+
+    side_by_side(turns, range(1, turns(0) + 1), 20)
+
+
+@check
+def late_requests(stage):
+    """A request that is carried out after the next operation, on a connection that broke, ends nothing of it."""
+    breaks_at_each(stage, "late")
+
+
+@check
+def lost_requests(stage):
+    """An operation goes on, on a new connection, when a request of it is lost."""
+    breaks_at_each(stage, "lost")
+
+
+@check
+def unanswered_requests(stage):
+    """So does one whose request was carried out, and not answered: it is not done twice."""
+    breaks_at_each(stage, "unanswered")
+
+
+@check
+def share_late_requests(stage):
+    """A late request ends no share, and no place of one that waits to share."""
+    breaks_at_each(stage, "late", True)
+
+
+@check
+def share_unanswered_requests(stage):
+    """What was carried out for one that shares, and not answered, is not done twice."""
+    breaks_at_each(stage, "unanswered", True)
+
+
+@check
+def late_answer(stage):
+    """An answer that comes after the lease it tells of begins no hold."""
+    between = stage.proxy()
+    program = stage.program(5000, port=between.port)
+    between.delay = 6
+    program.say("acquire", stage.lock, 0, 2000)
+    until(stage.holders, "a hold")
+    time.sleep(3)
+    between.delay = 0
+    line = program.hear()
+    holds = (stage.note("token"), stage.note("holder"), len(stage.holders()))
+    require(line[0] != "held" or holds[0] == line[1] and holds[2] == 1, "it says it holds: %s" % (holds,))
+
+
+def believing(stage, lease, delay=0):
+    """A program that holds, by an answer that was late by so many s, and hears nothing from now on."""
+    between = stage.proxy()
+    program = stage.program(5000, 3000, between.port)
+    program.say("holds", stage.lock)
+    if program.hear() == ["unsupported"]:
+        raise Skipped("it does not say until when it believes")
+    between.delay = delay
+    program.say("acquire", stage.lock, 0, lease)
+    program.expect("held")
+    between.flows.clear()
+    require(program_believes(stage, program), "it does not believe in its hold")
+    return program
+
+
+def program_believes(stage, program):
+    program.say("holds", stage.lock)
+    return program.hear()[0] == "held"
+
+
+@check
+def belief_ends(stage):
+    """A holder believes in its hold until the lease has passed since it asked, and no longer."""
+    program = believing(stage, 3000, delay=1)
+    while True:
+        there = stage.holders()
+        if not program_believes(stage, program):
+            return
+        require(there, "it still believes in its hold")
+
+
+@check
+def belief_of_a_stopped_one(stage):
+    """One that was stopped for longer than its lease knows at once that this has ended."""
+    program = believing(stage, 0)  # which it would renew
+    program.process.send_signal(signal.SIGSTOP)
+    until(lambda: not stage.holders(), "the end of its lease")
+    program.process.send_signal(signal.SIGCONT)
+    require(not program_believes(stage, program), "it still believes in its hold")
+
+
 def judge(name, port, words, lock=None):
     """(verdict, why) of a check of this program."""
     stage = None
@@ -1596,7 +1812,11 @@ def judge(name, port, words, lock=None):
 
 def side_by_side(function, values, most=12):
     with concurrent.futures.ThreadPoolExecutor(most) as pool:
-        return list(pool.map(function, values))
+        try:
+            return list(pool.map(function, values))
+        except Failed:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def run(words, port, names):
