@@ -249,8 +249,8 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
 
 /*
  * Handles the text of a message. It is a grant: its token, its time, how long it lasts, and perhaps
- * words of a later release. Or it is a token alone. Anything else, such as Redisson's "0", tells a
- * waiter to ask now.
+ * words of a later release. Or it is a token, and perhaps words that are no number: who sent it, and
+ * why. Anything else, such as Redisson's "0", tells a waiter to ask now.
  */
 static void on_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -268,7 +268,7 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
     text += length;
     size -= length;
   }
-  bool alone = count == 1 && size == 0;
+  bool alone = count == 1;
   uint32_t claim_ms = 0;
   if (count == 3) {
     claim_ms = FAIRLOCK_WAITER_MAX_MS;

@@ -753,6 +753,12 @@ def ask_token(stage):
 
 
 @check
+def ask_token_says_more(stage):
+    """And one that is told who asks that holder, and why."""
+    stage.asks_when_told("1700000000000000 anna@ops-1 stuck on NFS")
+
+
+@check
 def ask_empty(stage):
     """So does one that is told nothing, by an empty message."""
     stage.asks_when_told("")
@@ -779,7 +785,8 @@ def holder_is_deaf(stage):
     stage.give(program.id, count=0, more="")
     token = int(program.expect("held")[0])
     until(lambda: stage.holders() == {program.id: "1"}, "a confirmation")
-    for text in "0", "news", "", "%d %d 20000" % (stage.now_us(), stage.now_ms()), str(token - 1):
+    for text in ("0", "0 anna@ops-1 why", "news", "", "%d %d 20000" % (stage.now_us(), stage.now_ms()),
+                 str(token - 1)):
         stage.call("PUBLISH", stage.channel(program.id), text)
     stage.has_turned(program)
     require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
@@ -788,14 +795,15 @@ def holder_is_deaf(stage):
 
 @check
 def holder_is_asked(stage):
-    """A holder that is told its token, so asked to release, decides: it goes on, or releases."""
+    """A holder that is told its token, and who asks and why, decides: it goes on, or releases."""
     stage.others_hold()
     program = stage.program()
     stage.waits(program)
     token = stage.give(program.id, count=0, more="")[0]
     program.expect("held")
     until(lambda: stage.holders() == {program.id: "1"}, "a confirmation")
-    stage.call("PUBLISH", stage.channel(program.id), token)
+    for more in "", " anna@ops-1 stuck on NFS":
+        stage.call("PUBLISH", stage.channel(program.id), token + more)
     stage.has_turned(program)
     if stage.holders() == {program.id: "1"}:
         stage.releases(program)

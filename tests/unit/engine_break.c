@@ -153,7 +153,7 @@ void test_asked(void)
   uint32_t left = fairlock_engine_remaining_ms(&a, now);
   push("message", CHANNEL("1"), "77");
   CHECK_EQUAL(asked, 1);
-  push("message", CHANNEL("1"), "77");
+  push("message", CHANNEL("1"), "77 anna@ops-1 stuck 2 h");
   CHECK_EQUAL(asked, 2);
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), left);
   CHECK_EQUAL(a.token, 77);
@@ -165,7 +165,7 @@ void test_asked(void)
 /* A hold is asked for by its token; all else means something to waiters, or nothing. */
 void test_asked_for_another_hold(void)
 {
-  static const char *const messages[] = {"76", "78", "0", "", "-77", "77 x", "77 1", "x 77", "x"};
+  static const char *const messages[] = {"76", "78", "0", "", "-77", "77 1 x", "77 1", "x 77", "x"};
   try_a(FAIRLOCK_RENEW);
   for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
     push("message", CHANNEL("1"), messages[i]);
