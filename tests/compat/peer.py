@@ -1751,8 +1751,10 @@ def late_answer(stage):
     """An answer that comes after the lease it tells of begins no hold."""
     between = stage.proxy()
     program = stage.program(5000, port=between.port)
+    stage.holds(program)  # so the server knows its script
+    stage.releases(program)
     between.delay = 6
-    program.say("acquire", stage.lock, 0, 2000)
+    program.say("acquire", stage.lock, 0, 4000)
     until(stage.holders, "a hold")
     time.sleep(3)
     between.delay = 0
@@ -1768,6 +1770,8 @@ def believing(stage, lease, delay=0):
     program.say("holds", stage.lock)
     if program.hear() == ["unsupported"]:
         raise Skipped("it does not say until when it believes")
+    stage.holds(program)  # so the server knows its script
+    stage.releases(program)
     between.delay = delay
     program.say("acquire", stage.lock, 0, lease)
     program.expect("held")
