@@ -353,9 +353,10 @@ def lease(stage):
 
 @check
 def ids(stage):
-    """An id contains a colon and no space, and no two clients have the same."""
+    """An id contains a colon and no space, has 255 bytes at most, and no two clients have the same."""
     first, second = stage.program().id, stage.program().id
-    require(":" in first and first != second, "ids %s and %s" % (first, second))
+    good = ":" in first and len(first.encode()) <= 255 and first != second
+    require(good, "ids %s and %s" % (first, second))
 
 
 @check
