@@ -228,7 +228,7 @@ class Client:
                  ("token", state.token, engine.token)]
         if state.phase in HOLDING + ("LOST", "LEAVING", "FREE"):
             pairs.append(("holds", state.holds - self.lost_level, engine.holds))
-        if state.phase != "FREE":
+        if state.phase not in ("FREE", "LEAVING"):  # a handle that leaves does not renew, and one that was FREE never has
             pairs.append(("renews", "R" if self.renews else "-", engine.renews))
         if state.may_send != 2:
             wants = "S" if state.up and state.may_send else "C" if not state.up and state.sends == 0 else "-"
