@@ -85,8 +85,8 @@ inline reply_held() {
 
 #define leaves_again() leaves((our.up -> our.doubt : 0))
 
-/* A late acquire may still begin a hold [late-acquire-undone], unless what was answered was sent when none could come
- * any more. A release that was sent twice may have been carried out before it, and answered after it [repeated-release]. */
+/* A late acquire may still begin a hold [late-acquire-undone], unless what was answered was sent when none could come any
+ * more. A copy of a release may be answered after a late acquire that came behind the other copy [repeated-release]. */
 #define settled(i) (!(handle[i].in_doubt & ACQUIRE) || \
                     handle[i].settles && !(handle[i].phase == RELEASING && (handle[i].in_doubt & RELEASE)))
 
@@ -212,7 +212,7 @@ proctype connection(byte k) {
   :: atomic { nempty(down[k]) && !frozen[k] && acknowledged(k) && first(k) -> down[k]?i, what, value, age;
       tell(i); does("GOT %e %d %d\n", what, value, age);
       if
-      :: on_push()
+      :: on_push() /* message() */
       :: !is_push && me.forgotten > 0 -> me.forgotten--
       :: else -> me.unanswered--; me.sent = me.sent & kind_of(i); answered();
         if :: waiting(i) -> answer_to_waiter() :: holding(i) -> reply_held() :: else -> reply_ending() fi

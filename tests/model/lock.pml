@@ -59,7 +59,7 @@ inline find_heir(caller) {
 /* Hands the free lock to the heir. It owns the lock before it leaves the queue. [owns-before-leaving]
  * What `former` had in the hash (N: nothing) goes then, too. */
 inline hand_over(caller) {
-  look(caller);
+  look(caller); /* find_heir() */
   if
   :: heir < N ->
     assert(note[heir] > 0 && listens[heir]); /* PROMISE dead: nobody who is dead or deaf is handed the lock */
@@ -137,7 +137,7 @@ inline script() {
   :: kind & IF_HELD -> if_held()
   :: else ->
     assert(alive || kind != LEAVE || !(placed & (1 << i))); /* PROMISE late: a late leave ends no later wait or hold */
-    if :: alive && kind == LEAVE -> wait_ends() :: else fi; /* a heartbeat of the wait that it ends was not one of the present wait */
+    if :: alive && kind == LEAVE -> wait_ends() :: else fi; /* a heartbeat before it may have marked that wait as placed again */
     end_hold()
   fi
 }

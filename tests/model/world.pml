@@ -1,11 +1,11 @@
 /*
  * What is between clients and server, and what may go wrong there.
  *
- * Promela in seven lines. A `proctype` is a process. Processes take turns, a step each, in any order: spin
+ * Promela in short. A `proctype` is a process. Processes take turns, a step each, in any order: spin
  * tries all orders. `atomic` and `d_step` make many statements one step, as Redis does with a script. In `if`
  * and `do`, any branch `::` may be taken whose first statement is possible; `else` if no other is; if none is,
- * the process waits. A `chan` is a queue: `!` appends, `?` takes, `??` takes from anywhere, `?[...]` asks
- * whether it could. An `inline` is a macro. `(a -> b : c)` chooses, as a ? b : c does in C. What is `hidden` is
+ * the process waits. A `chan` is a queue: `!` appends, `?` takes the first, `??` takes from anywhere, `?[...]`
+ * and `??[...]` ask whether that could be; there `_` is anything, and `eval(x)` the value of x. An `inline` is a macro. `(a -> b : c)` chooses, as a ? b : c does in C. What is `hidden` is
  * not remembered from one step to the next.
  *
  * Time is counted in ticks. A tick passes only when nobody has anything left to do that is due, so nothing
@@ -63,7 +63,7 @@ typedef Handle {
   byte token;       /* of its hold, or of the last one */
   byte ends = NEVER; /* its hold, as it believes, or the time for which it leaves */
   byte left;        /* until all that it has sent, and what that may have begun, is over */
-  byte sends = NEVER;
+  byte sends = NEVER; /* its next request */
   byte acquires     /* how often its program will still acquire */
 }
 Handle handle[N];
@@ -93,7 +93,8 @@ byte breaks = BREAKS, crashes = CRASHES, cancels = CANCELS, freezes = FREEZES, v
 byte reentries = REENTRIES;
 bit frozen[N];
 
-/* Of one step: TEMP is hidden, but in a breadth-first search, which cannot (run.py). */
+/* Of one step: the request (who, kind, tok: the token that it names, age), its answer (what, value), and steps of the script.
+ * TEMP is `hidden`, except in a breadth-first search, which cannot (run.py). */
 TEMP byte who, kind, tok, age, value, n, w, heir, former, rest, base, ended, alive, found;
 TEMP mtype what;
 
@@ -107,7 +108,7 @@ byte in_line;   /* bits: who waits so */
 byte placed;    /* bits: whose present wait has its place */
 byte before[N]; /* bits: who was in line when this one came */
 
-/* An acquire is carried out, and it has queued. */
+/* An acquire arrives: who is in line is before one that has no place yet. And it has its place. */
 inline comes() { if :: !(placed & (1 << i)) && !queue??[eval(i)] -> before[i] = in_line & ~(1 << i) :: else fi }
 
 inline has_place() {
