@@ -706,6 +706,15 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
   handle->sends_at = undo_at;
 }
 
+/*
+ * A waiter's request has failed, and may have begun something all the same: a hold that too few
+ * replicas have acknowledged, or what its script did before it was stopped.
+ */
+void fairlock_handle_owe(struct fairlock *handle)
+{
+  if (waiting(handle)) handle->flags |= OWED;
+}
+
 static bool may_pass(int status)
 {
   /* these two, and READONLY, OOM and MISCONF between them */
@@ -721,6 +730,13 @@ static void reply_refused(struct fairlock *handle, int status)
 {
   struct fairlock_engine *engine = handle->engine;
   bool passes = may_pass(status);
+  /*
+   * A script may have been stopped half-way, and have begun something. Other statuses come before it,
+   * or before its first command that writes. So do NOPERM and NOAUTH: if a right is missing inside of a
+   * script, the error begins with ERR, or in Redis 6.2 with The.
+   */
+  bool stopped = status == FAIRLOCK_DENIED || status == FAIRLOCK_REFUSED;
+  if (stopped && engine->error[0] != 'N') fairlock_handle_owe(handle);
   if (handle->phase == TRYING || (handle->phase == QUEUEING && !passes)) {
     leave(handle, status);
   } else if (asking(handle) || (handle->phase == REMOVING && !passes)) {
@@ -804,12 +820,6 @@ void fairlock_handle_on_subscribed(struct fairlock *handle, int status)
   if (may_pass(status)) return;
   handle->flags &= (uint8_t)~SUBSCRIBED;
   if (handle->phase == QUEUEING) handle->leave_result = (int8_t)status;
-}
-
-/* Too few replicas have acknowledged: the handle may have a hold that does not count. */
-void fairlock_handle_on_too_few_replicas(struct fairlock *handle)
-{
-  if (waiting(handle)) handle->flags |= OWED;
 }
 
 /* Messages */

@@ -415,10 +415,10 @@ static const PORT_FLASH uint8_t downgrade[] =
     "ap(\203\204\014,Q,i,ai,O\203ae(i\203F(\244E\240\336\236\351\251\327" /* ap()\nal(e,Q,i,ai,O)\nae(i)\nF()\nif E then a('pexpire',b,n)end\nreturn{ */
     "\305t\277\350b\004(Q),\330\n\300\341e:g\271\202\253+$\201v\3232)\246n=o\265\013\355" /* 1,tonumber(Q),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2))\nlocal n=o~=-2 and not  */
     "X\224(m\241k\252\001\273\233hold\004\006\241e\203n=n\226\001t\254,i\244\250" /* X and(m==k or a('hget',b,'holder')==e)\nn=n and a('hget',g,i)\nif not  */
-    "n\240\327-\305\016\303Y\240\331Y \212t=k\267p>c\240m=A" /* n then return{-1,0,f}end\nif Y then return Y end\nt=k\nif p>c then m=A */
-    "RGV[3]\212x={i,k\232' 0 0 0'}\nag\014\320\337\201d\232y\203\321\254\313\203ae(Z(d)" /* RGV[3]end\nx={i,k..' 0 0 0'}\nag(e,d,'1',d..y)\na('hdel',g,e)\nae(Z(d) */
-    "\203F(i\203u,x={},{}\nah(\203if#u>0\240F(\251\327\305t\277\350b\004(aa),\330" /* )\nF(i)\nu,x={},{}\nah()\nif#u>0 then F()end\nreturn{1,tonumber(aa),f} */
-    "\n" /* \n */
+    "n\240\327-\305\016\303Y\240\331Y \303p>c\240m=ARGV[3" /* n then return{-1,0,f}end\nif Y then return Y end\nif p>c then m=ARGV[3 */
+    "]\212x={i,k\232' 0 0 0'}\nag\014\320\337\201d\232y\203\321\254\313\203ae(Z(d)\203F(" /* ]end\nx={i,k..' 0 0 0'}\nag(e,d,'1',d..y)\na('hdel',g,e)\nae(Z(d))\nF( */
+    "i\203u,x={},{}\nt=k\nah(\203if#u>0\240F()\263 \015\225\354d\201t\251" /* i)\nu,x={},{}\nt=k\nah()\nif#u>0 then F()else a('hset',b,'released',t)end\n */
+    "\327\305t\277\350b\004(aa),\330\n" /* return{1,tonumber(aa),f}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -435,7 +435,7 @@ const struct fairlock_script fairlock_shared_script = {
     {common, hand_over, share, shared}, 8780, "c56675554693e6952db3757c32cb0ee6aa54c4a0"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7284, "34ed7bd8ecac5fcd1312dcac982be10022fe820a"};
+    {common, hand_over, share, downgrade}, 7313, "5681eab4a5a2e39485e8a0bbb5b8133ff088c25d"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};

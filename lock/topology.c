@@ -220,7 +220,7 @@ static void route_role(struct fairlock_engine *engine, const struct resp_event *
 static void mark_unsynced(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = fairlock_pipeline_next_answered(engine);
-  if (handle != NULL) fairlock_handle_on_too_few_replicas(handle);
+  if (handle != NULL) fairlock_handle_owe(handle);
 }
 
 /* True if the channel is that of the handle: its name ends in the handle's number. */

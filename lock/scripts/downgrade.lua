@@ -38,7 +38,6 @@ local has = ttl ~= -2 and not shared and (last == token or call('hget', meta, 'h
 has = has and call('hget', lock, from)
 if not has then return {-1, 0, now} end
 if refused then return refused end
-released = token
 if newer > before then last = ARGV[3] end
 changes = {from, token .. ' 0 0 0'}
 enter(id, lease, '1', lease .. renews)
@@ -46,6 +45,7 @@ call('hdel', lock, id) -- as in hand_over.lua: without the right to HDEL the scr
 name_limit(end_of(lease)) -- which lack of memory would stop if it came first
 write(from)
 entered, changes = {}, {}
+released = token -- not before its hold has gone: a script that stops must not let its release find it done
 let_in()
-if #entered > 0 then write() end
+if #entered > 0 then write() else call('hset', meta, 'released', released) end
 return {1, tonumber(mine), now}

@@ -41,6 +41,14 @@ static const char *const errors[] = {
     "-NOREPLICAS Not enough good replicas to write.\r\n",
 };
 
+/* A script was stopped half-way. Of who does not wait, the model says only what passes. */
+static const char *const stops[] = {
+    "-ERR The user executing the script can't run this command script: 12, on @user_script:3.\r\n",
+    "-ERR ACL failure in script: No permissions to access a key script: 12, on @user_script:3.\r\n",
+    "-ERR user_script:3: attempt to index a nil value script: 12, on @user_script:3.\r\n",
+};
+#define STOPPED 95
+
 static struct client {
   struct fairlock_config config;
   struct fairlock_engine engine;
@@ -332,7 +340,11 @@ static const char *receive(struct client *client, const char *what, int value, u
   }
   client->unread--;
   if (client->subscribing) client->before--;
-  if (strcmp(what, "FAILED") == 0) {
+  if (strcmp(what, "FAILED") == 0 && value == STOPPED && waiting(&client->handle)) {
+    const char *error = stops[refusals++ % (sizeof stops / sizeof stops[0])];
+    result = strncmp(error, "-ERR user", 9) == 0 ? "REFUSED" : "DENIED";
+    feed(client, error);
+  } else if (strcmp(what, "FAILED") == 0) {
     const char *error = errors[refusals++ % (sizeof errors / sizeof errors[0])];
     bool refused = strncmp(error, "-OOM", 4) == 0 || strncmp(error, "-ERR", 4) == 0;
     result = refused ? "OOM" : strncmp(error, "-BUSY", 5) == 0 ? "UNAVAILABLE" : "MISCONF";

@@ -64,8 +64,8 @@ inline reply_waiting() {
   :: what == NO && me.phase == QUEUEING -> me.queued = 1;
     if :: value + 1 < me.sends -> me.sends = value + 1 :: else fi
   :: what == VOID -> me.sends = 0
-  :: what == FAILED && (me.phase == TRYING || for_good) -> me.owed = (me.owed || SYNCED -> 1 : 0); leave()
-  :: what == FAILED && me.phase == QUEUEING && !for_good -> breaks_rules(i); me.owed = (me.owed || SYNCED -> 1 : 0); me.sends = 1
+  :: what == FAILED -> me.owed = (me.owed || SYNCED || value == STOPPED -> 1 : 0); /* it may have begun something [stopped-owes] */
+    if :: me.phase == TRYING || value == STOPPED || for_good -> leave() :: else -> breaks_rules(i); me.sends = 1 fi
   fi
 }
 
@@ -242,7 +242,8 @@ answer:
       say_call();
       also_done();
       if :: alive -> down[k]!i, what, value, age :: else fi;
-      i = 0; kind = 0; tok = 0; age = 0; value = 0; heir = 0; former = 0; base = 0; ended = 0; rest = 0; what = FREE; alive = 0 }
+      i = 0; kind = 0; tok = 0; age = 0; value = 0; heir = 0; former = 0; base = 0; ended = 0; rest = 0; what = FREE; alive = 0;
+      n = 0; w = 0; found = 0 }
   :: atomic { listens[k] == 1 && arrives(k) -> listens[k] = 0; say("listens %d 0\n", k) } /* it notices that a connection is dead */
   od
 }

@@ -75,12 +75,13 @@ inline downgrade() {
     if
     :: refused -> what = FAILED; value = OTHERS
     :: else ->
-      ended = tok; gone = 0; /* in the same HSET as the share [one-script] */
+      gone = 0; /* in the same HSET as the share [one-script] */
       enter(i, lease(i), 1);
       written = base; its = base;
       name_limit(till); write();
+      ended = tok; /* not before: if the script stops, the release may not find its hold released [released-after] */
       let_in();
-      if :: entered > 0 -> write() :: else fi;
+      if :: entered > 0 -> write() :: else -> COMMAND released = ended fi;
       what = YES; value = its
     fi
   fi;

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#ifndef TEMP
-#define TEMP hidden
-#endif
 #ifndef TOKENS
 #define TOKENS 50 /* a run ends here that grants without end */
 #endif

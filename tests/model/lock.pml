@@ -13,7 +13,7 @@ byte newest;          /* the last token that somebody believed in: no part of th
 
 /* Redis may refuse any command that writes, and the script ends there. What was written before stays. */
 #if STOPS > 0
-#define COMMAND if :: stops > 0 -> stops--; what = FAILED; goto answer :: true fi;
+#define COMMAND if :: stops > 0 -> stops--; what = FAILED; value = STOPPED; goto answer :: true fi;
 #else
 #define COMMAND
 #endif
@@ -131,7 +131,7 @@ inline end_hold() {
 inline script() {
   value = 0; heir = N; former = N; base = token; ended = released; BEGINS
   if :: kind != RELEASE && age > RESPONSE -> what = VOID; goto answer :: else fi; /* [expires] */
-  if :: voids > 0 && alive && kind != RELEASE -> voids--; what = VOID; goto answer :: true fi;
+  if :: voids > 0 && alive && kind != RELEASE -> voids--; if :: what = VOID :: what = FAILED fi; goto answer :: true fi;
   if
   :: kind == ACQUIRE || kind == TRY -> comes(); acquire()
   :: kind & IF_HELD -> if_held()

@@ -82,7 +82,7 @@ byte hangs = HANGS, gives_up = GIVES_UP;
 #define only_chains   (ttl == 0 && each(sleeps, ||) && each(rests, &&) && each(silent, &&))
 
 #include "world.pml"
-TEMP byte place, pending, ahead, pushed, past;
+byte place, pending, ahead, pushed, past;
 
 /* What was noted of the former score does not count any more. [note-of-this-score] */
 inline other_score(x) {

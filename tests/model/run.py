@@ -53,8 +53,6 @@ class Run:
         self.large = name.startswith("large: ")
         self.folder = os.path.join(BUILD, re.sub(r"[^\w]+", "_", ("fault " if sed else "run ") + name))
         values = dict(DEFAULTS, **{name: 0 for name in ZERO.split()})
-        if sed:
-            values["TEMP"] = ""  # in a breadth-first search they cannot be hidden
         for option in options.split():
             key, _, value = option.removeprefix("-D").partition("=")
             values[key] = value

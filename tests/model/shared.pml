@@ -35,8 +35,8 @@ byte newest_share;                  /* the largest token that a sharer has belie
 byte limit, limit_ends;             /* the note `limit`: all who share name this one, for so long */
 
 /* Of one script: what it has read of the caller, and who enters, with which token. */
-TEMP byte its, till, own_count, bound, asker, gone, holders, entered, enters[N];
-TEMP byte alone, lives, begins, leaves, taken, may_enter, asks, barred, refused;
+byte its, till, own_count, bound, asker, gone, holders, entered, enters[N];
+byte alone, lives, begins, leaves, taken, may_enter, asks, barred, refused;
 
 #define shares(x)   ((SHARERS >> (x)) & 1)
 #define names(x)    (OTHER && (x) == N - 1 -> OTHER : LIMIT)
@@ -275,7 +275,7 @@ inline script_of_shares() {
 inline any_script() {
   value = 0; heir = N; former = N; base = token; ended = released; BEGINS
   if :: kind != RELEASE && age > RESPONSE -> what = VOID; goto answer :: else fi;
-  if :: voids > 0 && alive && kind != RELEASE -> voids--; what = VOID; goto answer :: true fi;
+  if :: voids > 0 && alive && kind != RELEASE -> voids--; if :: what = VOID :: what = FAILED fi; goto answer :: true fi;
   if :: kind == ACQUIRE || kind == TRY -> comes() :: else fi;
   assert(alive || kind != LEAVE || !(placed & (1 << i))); /* PROMISE late: as in lock.pml */
   if :: alive && kind == LEAVE -> wait_ends() :: else fi;

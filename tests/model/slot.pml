@@ -25,7 +25,7 @@ byte move;          /* how the slot is: */
 #define MOVED   3
 byte move_ends = NEVER;
 bit gone[N];        /* of a connection: it leads to the old node, which says MOVED */
-TEMP byte hash_stays; /* the script has not removed the hash, but made it expire */
+byte hash_stays; /* the script has not removed the hash, but made it expire */
 
 #define has_hash  (count[0] != NONE || count[1] != NONE || N > 2 && count[N - 1] != NONE)
 #define has_queue (len(queue) > 0)

@@ -6,7 +6,7 @@ this seed on, so many runs of each world.
 
 It cannot find what the model leaves out: limits of waits and offline_ms; an answer that does not come (the
 model breaks the connection at any time); what no correct server says, such as an older token, or bytes
-that are not RESP; refusals for good, or of a SUBSCRIBE; texts of scripts; re-entries with another lease;
+that are not RESP; refusals for good of who does not wait, or of a SUBSCRIBE; texts of scripts; re-entries with another lease;
 clocks that differ, and pauses of weeks; handles on one connection, which take turns as the engine likes;
 handles that are taken out; what the options add. tests/unit does all that.
 """
@@ -57,7 +57,7 @@ WAITING = ("QUEUEING", "TRYING")
 HOLDING = ("HELD", "REENTERING", "RELEASE_ONE")
 ENDING = ("RELEASING", "LEAVING")
 CANCELLED, BUSY, TIMEOUT, LOST, UNKNOWN, UNREACHABLE = "-3", "-1", "-2", "-4", "-8", "-9"
-REFUSED = {"UNAVAILABLE": "-12", "OOM": "-14", "MISCONF": "-15"}
+REFUSED = {"UNAVAILABLE": "-12", "OOM": "-14", "MISCONF": "-15", "DENIED": "-10", "REFUSED": "-17"}
 
 
 def margin(span):

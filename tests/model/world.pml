@@ -5,8 +5,8 @@
  * tries all orders. `atomic` and `d_step` make many statements one step, as Redis does with a script. In `if`
  * and `do`, any branch `::` may be taken whose first statement is possible; `else` if no other is; if none is,
  * the process waits. A `chan` is a queue: `!` appends, `?` takes the first, `??` takes from anywhere, `?[...]`
- * and `??[...]` ask whether that could be; there `_` is anything, and `eval(x)` the value of x. An `inline` is a macro. `(a -> b : c)` chooses, as a ? b : c does in C. What is `hidden` is
- * not remembered from one step to the next.
+ * and `??[...]` ask whether that could be; there `_` is anything, and `eval(x)` the value of x. An `inline` is a
+ * macro. `(a -> b : c)` chooses, as a ? b : c does in C.
  *
  * Time is counted in ticks. A tick passes only when nobody has anything left to do that is due, so nothing
  * takes for ever; within a tick, everything may happen in any order. Clocks disagree by less than a tick in
@@ -23,13 +23,14 @@
  *   BREAKS, LATE, OFFLINE     connections that break; whether what was under way may still arrive; whether it
  *                             may take any time to connect again
  *   CRASHES, FREEZES          of devices: for good; for any time
- *   VOIDS, STOPS              requests that are found expired too early; commands of a script that are refused
+ *   VOIDS, STOPS              requests that are found expired too early, or refused for now; scripts that are stopped
  */
 #pragma once
 #include "hooks.pml"
 
 #define NEVER 99 /* a time that does not come */
 #define NONE  98 /* no field, no note */
+#define STOPPED 95 /* the value of an answer: the script was stopped half-way */
 #define TRIPS 5  /* requests of a connection that may be under way */
 
 /* What a request asks for: bits, as in lock/internal.h, because several may be in doubt. */
@@ -93,10 +94,9 @@ byte breaks = BREAKS, crashes = CRASHES, cancels = CANCELS, freezes = FREEZES, v
 byte reentries = REENTRIES;
 bit frozen[N];
 
-/* Of one step: the request (who, kind, tok: the token that it names, age), its answer (what, value), and steps of the script.
- * TEMP is `hidden`, except in a breadth-first search, which cannot (run.py). */
-TEMP byte who, kind, tok, age, value, n, w, heir, former, rest, base, ended, alive, found;
-TEMP mtype what;
+/* Of one step: the request (who, kind, tok: the token that it names, age), its answer (what, value), and steps of the script. */
+byte who, kind, tok, age, value, n, w, heir, former, rest, base, ended, alive, found;
+mtype what;
 
 #define has_room(k) (len(down[k]) < TRIPS)
 

@@ -430,6 +430,61 @@ static void test_token_stays(void)
   CHECK(raw_run(&redis, "ACL DELUSER denied"));
 }
 
+/*
+ * A try takes the lock past a waiter that does not listen, and is stopped after that, because HDEL is
+ * refused. The handle is FREE, so nothing of its hold may be left.
+ */
+static void test_stopped_try(void)
+{
+  struct fairlock handle;
+  static struct client client;
+  begin();
+  make_user("denied", keys_rule, channels_rule, "hdel");
+  open_client(&client, "denied");
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{acl} ghost:1"));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{acl} 9000000000000 ghost:1"));
+  CHECK(raw_run(&redis, "HSET fairlock:{acl} ghost:1 %s", "9000000000 0 5000"));
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_DENIED);
+  CHECK(raw_number(&redis, "HGET fairlock:{acl} token") > 0);
+  CHECK_EQUAL(raw_number(&redis, "EXISTS acl"), 0);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+  uproot_peer(&(struct raw){.socket = -1});
+  CHECK(raw_run(&redis, "ACL DELUSER denied"));
+}
+
+/*
+ * A downgrade is stopped between the notes, which say its new token, and the lock. The release that
+ * follows has to end the hold, whose token is no longer the newest. Redis has such rights since 7.0.
+ */
+static void test_stopped_downgrade(void)
+{
+  static struct client client;
+  static struct fairlock_sharing sharing;
+  static struct fairlock_shared shared;
+  struct fairlock alone;
+  begin();
+  make_user("denied", keys_rule, channels_rule, NULL);
+  if (!raw_run(&redis, "ACL SETUSER denied (~fairlock:{acl* +hset)")) return;
+  open_client(&client, "denied");
+  fairlock_use_sharing(&client.client, &sharing);
+  CHECK_EQUAL(fairlock_init(&alone, &client.client, "acl"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "acl", 0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&alone, 120000), FAIRLOCK_OK);
+  int64_t token = raw_number(&redis, "HGET fairlock:{acl} token");
+  CHECK(raw_run(&redis, "ACL SETUSER denied -hset"));
+  CHECK_EQUAL(fairlock_downgrade(&alone, &shared, FAIRLOCK_RENEW), FAIRLOCK_DENIED);
+  CHECK(raw_number(&redis, "HGET fairlock:{acl} token") > token);
+  int64_t until = now_ms() + 60000; /* half of the lease */
+  AWAIT(raw_number(&redis, "EXISTS acl") == 0 || now_ms() > until, service_for(&client, 10));
+  CHECK_EQUAL(raw_number(&redis, "EXISTS acl"), 0);
+  CHECK_EQUAL(fairlock_deinit(&shared.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&alone), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(raw_run(&redis, "ACL DELUSER denied"));
+}
+
 /* Without the right to give keys a TTL, nothing is left that would stay for ever. */
 static void test_notes_without_end(void)
 {
@@ -557,6 +612,8 @@ const struct check_test check_tests[] = {
     {"acl: NOPERM for TIME", test_no_time},
     {"acl: a right is taken away half-way", test_half_way},
     {"acl: the last token outlasts a right that is missing", test_token_stays},
+    {"acl: a try is stopped half-way", test_stopped_try},
+    {"acl: a downgrade is stopped half-way", test_stopped_downgrade},
     {"acl: a renewal does without ZADD", test_score_refused},
     {"acl: notes without an end", test_notes_without_end},
     {NULL, NULL},

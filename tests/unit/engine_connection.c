@@ -263,6 +263,8 @@ void test_long_error(void)
     memset(text + 1, 'E', size);
     memcpy(text + 1 + size, "\r\n", 3);
     feed(text);
+    drain();
+    answer(1, 0, 0);
     CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
     CHECK_BYTES(engine.error, kept, text + 1, kept);
     CHECK_EQUAL(engine.error[kept], 0);

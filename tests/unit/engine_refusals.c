@@ -22,8 +22,11 @@ void test_refused_release_of_the_longest_lease(void)
 /* What the server says it to. */
 enum said_to { GREETING, REQUEST, IN_A_SCRIPT, SLOT_MOVES, REDIS_6_2 };
 
-/* What comes of it: a wait goes on, or ends as a try does; the connection is given up, or kept. */
-enum { ENDS = 0, WAITS = 1, CLOSES = 2 };
+/*
+ * What comes of it: a wait goes on, or ends as a try does; the connection is given up, or kept; the
+ * handle leaves once more, because a script that is stopped half-way may have begun a hold or a place.
+ */
+enum { ENDS = 0, WAITS = 1, CLOSES = 2, LEAVES = 4 };
 
 static const struct refusal {
   enum said_to to;
@@ -48,18 +51,18 @@ static const struct refusal {
     {REQUEST, "-READONLY x\r\n", FAIRLOCK_READONLY, WAITS | CLOSES, NULL},
     {REQUEST, "-OOM x\r\n", FAIRLOCK_OOM, WAITS, NULL},
     {REQUEST, "-MISCONF x\r\n", FAIRLOCK_MISCONF, WAITS, NULL},
-    {REQUEST, "-WRONGTYPE x\r\n", FAIRLOCK_REFUSED, ENDS, NULL},
+    {REQUEST, "-WRONGTYPE x\r\n", FAIRLOCK_REFUSED, LEAVES, NULL},
     {REQUEST, "!5\r\nOOM x\r\n", FAIRLOCK_OOM, WAITS, NULL},
-    {REQUEST, "-OOMPH\r\n", FAIRLOCK_REFUSED, ENDS, NULL},
+    {REQUEST, "-OOMPH\r\n", FAIRLOCK_REFUSED, LEAVES, NULL},
 
     /* a right is missing: Redis 7.0, and later ones */
     {IN_A_SCRIPT, "-ERR The user executing the script can't run this command\r\n", FAIRLOCK_DENIED,
-     ENDS, NULL},
+     LEAVES, NULL},
     {IN_A_SCRIPT, "-ERR ACL failure in script: No permissions to access a key\r\n", FAIRLOCK_DENIED,
-     ENDS, NULL},
+     LEAVES, NULL},
 
     /* to a client that does not follow the cluster */
-    {SLOT_MOVES, "-ASK 8632 10.0.0.7:7001\r\n", FAIRLOCK_REFUSED, ENDS, NULL},
+    {SLOT_MOVES, "-ASK 8632 10.0.0.7:7001\r\n", FAIRLOCK_REFUSED, LEAVES, NULL},
 
     /* Redis 6.2 says where a script stopped before it says why */
     {REDIS_6_2, CALL_6_2 "7: @user_script: 7: -OOM command not allowed\r\n", FAIRLOCK_OOM, WAITS,
@@ -70,13 +73,14 @@ static const struct refusal {
      WAITS, NULL},
     {REDIS_6_2,
      CALL_6_2 "1: @user_script: 1: The user executing the script can't run this command\r\n",
-     FAIRLOCK_DENIED, ENDS, NULL},
-    {REDIS_6_2, CALL_6_2 "23: WRONGTYPE Operation against a key\r\n", FAIRLOCK_REFUSED, ENDS,
+     FAIRLOCK_DENIED, LEAVES, NULL},
+    {REDIS_6_2, CALL_6_2 "23: WRONGTYPE Operation against a key\r\n", FAIRLOCK_REFUSED, LEAVES,
      "WRONGTYPE Operation against a key"},
     /* says something else; says nothing more */
-    {REDIS_6_2, "-ERR @user_script:1: OOM\r\n", FAIRLOCK_REFUSED, ENDS, "ERR @user_script:1: OOM"},
-    {REDIS_6_2, CALL_6_2 "\r\n", FAIRLOCK_REFUSED, ENDS, NULL},
-    {REDIS_6_2, "-ERR Error running script\r\n", FAIRLOCK_REFUSED, ENDS,
+    {REDIS_6_2, "-ERR @user_script:1: OOM\r\n", FAIRLOCK_REFUSED, LEAVES,
+     "ERR @user_script:1: OOM"},
+    {REDIS_6_2, CALL_6_2 "\r\n", FAIRLOCK_REFUSED, LEAVES, NULL},
+    {REDIS_6_2, "-ERR Error running script\r\n", FAIRLOCK_REFUSED, LEAVES,
      "ERR Error running script"},
 };
 
@@ -105,7 +109,14 @@ static void refuse(const struct refusal *refusal, uint32_t wait_ms)
   /* where a wait goes on, a try is told when the connection is closed */
   if (refusal->to == GREETING && refusal->leads_to & WAITS)
     fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
-  bool good = CHECK_EQUAL(a.result, waits ? FAIRLOCK_PENDING : refusal->status);
+  bool good = true;
+  if (refusal->leads_to & LEAVES) {
+    good &= CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    good &= CHECK(sends(" 0 0\r\n"));
+    answer(1, 0, 0);
+  }
+  good &= CHECK_EQUAL(a.result, waits ? FAIRLOCK_PENDING : refusal->status);
+  if (refusal->to != GREETING && !waits) good &= CHECK(sends_nothing());
   if (refusal->leads_to & CLOSES) good &= CHECK_EQUAL(wants, FAIRLOCK_CLOSE);
   else good &= CHECK(!(wants & FAIRLOCK_CLOSE));
   if (refusal->error != NULL) good &= CHECK(strcmp(engine.error, refusal->error) == 0);
@@ -426,6 +437,8 @@ void test_error_text_has_an_end(void)
   drain();
   feed("-ERR 0123456789012345678901234567890123456789012345678901234567890123456789012345678901234"
        "5678901234567890123456789012345678901234567890123456789012345678901234567890123456789\r\n");
+  drain();
+  answer(1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
   CHECK(memchr(engine.error, 0, sizeof engine.error) != NULL);
 }

@@ -197,6 +197,8 @@ static void test_refused_at_length(void)
   memcpy(text + 6 + 380, "\r\n", 3);
   feed(text);
   CHECK(tells(""));
+  CHECK(sends(" 0 0\r\n"));
+  answer(1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
 }
 
