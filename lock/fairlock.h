@@ -786,13 +786,13 @@ int fairlock_start_ask_release(struct fairlock *handle, struct fairlock_target *
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context);
 
 /* The version. The Makefile, the command and the tarball take it from here. */
-#define FAIRLOCK_VERSION       "1.0.0-rc2"
+#define FAIRLOCK_VERSION       "1.0.0-rc3"
 #define FAIRLOCK_VERSION_MAJOR 1
 #define FAIRLOCK_VERSION_MINOR 0
 #define FAIRLOCK_VERSION_PATCH 0
 
 /* To compare: major, then two digits each for minor, patch, and 99 or the candidate's number. */
-#define FAIRLOCK_VERSION_NUMBER 1000002L
+#define FAIRLOCK_VERSION_NUMBER 1000003L
 
 /* The format of what stands in Redis: lock/FORMAT.md. All releases of one format share queues. */
 #define FAIRLOCK_FORMAT 1

@@ -33,9 +33,9 @@ HOLD_MS, PAUSE_MS = 3, 20
 REDISSON = os.environ.get("REDISSON")
 
 # Names of releases, joined. In a pair, the last is the one that the other may do wrong to.
-PAIRS = ["this+1.0.0-rc1", "1.0.0-rc1+this", "this+later", "later+this", "this+strange", "strange+this",
-         "later+1.0.0-rc1", "1.0.0-rc1+later", "1.0.0-rc1+strange", "later+strange"]
-MIXES = ["this+this", "this+1.0.0-rc1", "this+later", "this+strange", "1.0.0-rc1+later", "this+1.0.0-rc1+later"]
+PAIRS = ["this+1.0.0-rc1", "1.0.0-rc1+this", "this+1.0.0-rc2", "1.0.0-rc2+this", "this+later", "later+this",
+         "this+strange", "strange+this", "later+1.0.0-rc1", "1.0.0-rc1+later", "1.0.0-rc1+strange", "later+strange"]
+MIXES = ["this+this", "this+1.0.0-rc1", "this+later", "this+strange", "1.0.0-rc1+later", "this+1.0.0-rc2+later"]
 if REDISSON:
     PAIRS = ["this+redisson", "redisson+this", "later+redisson", "redisson+later", "redisson+1.0.0-rc1",
              "redisson+strange"]
