@@ -314,6 +314,7 @@ void fairlock_client_deinit(struct fairlock_client *client)
   client->transport->close(client->transport->context);
   client->transport->close(
       client->transport->context); /* frees what is left of attempts to connect */
+  if (!forked(client)) fairlock_engine_deinit(&client->engine);
   port_mutex_destroy(&client->mutex);
 }
 
@@ -520,6 +521,16 @@ int fairlock_start_deinit(struct fairlock *handle)
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
   if (!handle->awaited) status = fairlock_engine_remove(handle, port_clock_ms());
+  return start(client, status);
+}
+
+int fairlock_abandon(struct fairlock *handle, struct fairlock_rest *rest)
+{
+  FAIRLOCK_ASSERT(rest != NULL);
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = FAIRLOCK_IN_PROGRESS;
+  if (!handle->awaited) status = fairlock_engine_abandon(handle, rest, port_clock_ms());
   return start(client, status);
 }
 

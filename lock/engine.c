@@ -260,6 +260,14 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }
 
+void fairlock_engine_deinit(struct fairlock_engine *engine)
+{
+  const struct fairlock_link *link = engine->links;
+  if (link == NULL || link->hooks->place != PLACE_ABANDON) return;
+  const struct fairlock_abandon_hooks *hooks = (const void *)link->hooks;
+  hooks->end(engine);
+}
+
 /*
  * True if a connection has to be made now. The schedule does not order handles by when they send
  * while there is no connection, so this asks each of them.

@@ -37,7 +37,7 @@
  *
  * Work. No call loops for longer than this, with n handles. Schedule: to change when a handle is
  * due costs log n steps as a rule, and n at worst.
- *   add, acquire, release, cancel, remove, force   one such change, and n to leave the list of those
+ *   add, acquire, release, cancel, remove, abandon, force   one such change, and n to leave the list of those
  *               that await answers; inspect: n
  *   tick        one for each handle that is due, and a few looks at it. The square of n at worst:
  *               when many holds end while many others wait to send, or after weeks without a tick
@@ -48,7 +48,8 @@
  *   received    each value in the bytes that are there, receive_size at most: n for a message, an
  *               answer or an error, and for MOVED the bytes of n names; report is called for each
  *               entry of an inspection. The end of a greeting, also by a refusal: as closed
- *   closed      each handle, with a change: the square of n at worst
+ *   closed      each handle, with a change: the square of n at worst. With handles that were abandoned:
+ *               as remove for each of them, here and at each answer
  *   remaining_ms, ready, connect, opening, opened, sent, fail, input   no loop; opened, with
  *               credentials: one change
  *
@@ -140,6 +141,16 @@ int fairlock_engine_add_shared(struct fairlock_engine *engine, struct fairlock_s
  *   FAIRLOCK_IN_PROGRESS  it is held, or an operation is under way
  */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
+
+/*
+ * Gives up what handle is doing, and takes it out at once: fairlock_abandon(). What is left of it is in
+ * rest until that is free, which fairlock_engine_received(), _closed() and _deinit() tell. Returns
+ * FAIRLOCK_OK or _TOO_LONG.
+ */
+int fairlock_engine_abandon(struct fairlock *handle, struct fairlock_rest *rest, uint32_t now);
+
+/* The engine is not used any more: frees each rest of a handle that was abandoned. */
+void fairlock_engine_deinit(struct fairlock_engine *engine);
 
 /*
  * Operations, of a handle that was added and has not been taken out since. Each returns

@@ -64,7 +64,7 @@
  *   release, downgrade, deinit, force_release, ask_release, inspect
  *                     an answer; without one, offline_ms
  *   connect           twice connect_ms, and response_ms; with fairlock_follow() at each seed
- *   start_..., remaining_ms, token, hold_count, result, cancel  never, except for the mutex
+ *   start_..., remaining_ms, token, hold_count, result, cancel, abandon  never, except for the mutex
  */
 #ifndef FAIRLOCK_H
 #define FAIRLOCK_H
@@ -238,7 +238,8 @@ int fairlock_client_init(struct fairlock_client *client, const struct fairlock_c
 /*
  * Closes the connection; in a forked process, that process's copy. No task may be inside a function
  * of the client. Handles that were not taken out are gone with it: what they have on the server
- * ends with its lease, or no longer counts after its waiter timeout.
+ * ends with its lease, or no longer counts after its waiter timeout. The memory of those that were
+ * abandoned is free: `freed` is called for each, but not in a forked process.
  */
 void fairlock_client_deinit(struct fairlock_client *client);
 
@@ -680,6 +681,50 @@ int fairlock_downgrade(struct fairlock *exclusive, struct fairlock_shared *share
                        uint32_t lease_ms);
 int fairlock_start_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
                              uint32_t lease_ms);
+
+/* Giving up */
+
+struct fairlock_rest;
+
+/*
+ * A callback: the memory of rest is the program's again. Called once for each, in whichever task
+ * services the client, and perhaps before fairlock_abandon() returns. It may free the memory.
+ */
+typedef void (*fairlock_freed_fn)(struct fairlock_rest *rest, void *context);
+
+/* What is left of a handle that was given up, until the server has been told. */
+struct fairlock_rest {
+  fairlock_freed_fn freed; /* called when this memory is free. NULL: nobody is told */
+  void *context;           /* passed to freed */
+  char *name;              /* room for a copy of the lock's name. NULL: the name stays unchanged for
+                              as long as this memory, and is not copied */
+  size_t name_size;        /* bytes of that room, at least those of the name */
+
+  /* the rest is private */
+  struct fairlock_rest_state own;
+  struct fairlock_shared handle;
+};
+
+/*
+ * Gives up whatever handle is doing, and takes it out of its client, without waiting: for destructors
+ * and finalizers, and for a wait that nobody needs any more. It may wait, try, hold, re-enter, release,
+ * have lost its hold, be kept, be taken out, inspect or break, or do nothing. Its memory is the caller's
+ * again at once. What the server has of it, a place or a hold of whatever hold count, is ended in the
+ * background while some task services the client; the memory of rest is needed until then. That takes a
+ * round trip, and without a connection at most as long as fairlock_deinit() may need: the lease, a waiter
+ * timeout and response_ms, and then until the next attempt to connect has failed. If the server refuses
+ * it for good, rest is freed, and what is left ends with its time there. None of `ended`, `lost` and
+ * `asked` is called for handle any more.
+ *
+ * Any task may call it, also for a hold of another one, which must have made its last call with handle.
+ * Not for a handle for which a call in another task is waiting: end that by fairlock_cancel(), and let
+ * the task abandon it that was in the call. fairlock_client_deinit() frees each rest, told or not.
+ *   FAIRLOCK_OK           the handle is out, and `freed` was called or will be
+ *   FAIRLOCK_IN_PROGRESS  nothing was done: a call is waiting for the handle
+ *   FAIRLOCK_TOO_LONG     nothing was done: the name needs more room
+ *   FAIRLOCK_FORKED       all memory is free; `freed` is not called
+ */
+int fairlock_abandon(struct fairlock *handle, struct fairlock_rest *rest);
 
 /* For operators: looking at a lock, and ending its hold */
 

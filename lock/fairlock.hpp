@@ -1,7 +1,8 @@
 /*
  * The lock for C++11 and later: RAII, and the standard's Lockable and TimedLockable, so that
  * std::lock_guard, std::unique_lock and std::scoped_lock accept it. It is only a header, on top of
- * fairlock.h, whose rules hold here, too. Nothing here allocates, or needs exceptions or RTTI.
+ * fairlock.h, whose rules hold here, too. Nothing here needs exceptions or RTTI, and nothing but a
+ * destructor allocates: see that of fair::handle.
  *
  *     fair::client client(config, socket.transport);
  *     fair::handle door(client, "door:7");
@@ -142,6 +143,37 @@ inline int take_out(fairlock &handle) noexcept
     continue;
   const int status = fairlock_deinit(&handle);
   return status == FAIRLOCK_FORKED ? FAIRLOCK_OK : status;
+}
+
+/* What is left of a handle, on the heap until the server has been told. */
+struct remains {
+  fairlock_rest rest;
+  char name[1]; /* and the rest of it */
+};
+
+inline void free_remains(fairlock_rest *, void *block) noexcept
+{
+  std::free(block);
+}
+
+/*
+ * Gives handle up, whatever it is doing, and takes it out of its client, without waiting. Returns false,
+ * and does nothing, if there is no memory for what is left of it, or a thread is inside a call that waits.
+ */
+inline bool give_up(fairlock &handle) noexcept
+{
+  const int status = fairlock_start_deinit(&handle); /* mostly nothing is left */
+  if (status == FAIRLOCK_OK || status == FAIRLOCK_FORKED) return true;
+  const std::size_t size = handle.name_size;
+  remains *block = static_cast<remains *>(std::calloc(1, sizeof(remains) + size));
+  if (block == nullptr) return false;
+  block->rest.freed = free_remains;
+  block->rest.context = block;
+  block->rest.name = block->name;
+  block->rest.name_size = size;
+  const bool done = fairlock_abandon(&handle, &block->rest) == FAIRLOCK_OK;
+  if (!done) std::free(block);
+  return done;
 }
 
 /*
@@ -317,13 +349,14 @@ public:
   handle &operator=(const handle &) = delete;
 
   /*
-   * Repeats close() until it succeeds, because the memory is needed until the server has been told.
-   * So this blocks until there is an answer or, without one, until the place or hold on the server
-   * has expired: after the lease, a waiter timeout and response_ms at most (37 s by default). If
-   * you cannot wait, call close() before.
+   * Does not block: what the server has of it is ended in the background, while some thread services the
+   * client, by fairlock_abandon(), for which it takes memory from the heap if the server has to be told
+   * anything. Who wants to be sure that it was told calls close() before. Without memory, it repeats
+   * close() until that succeeds.
    */
   ~handle()
   {
+    if (unusable_ == FAIRLOCK_OK && detail::give_up(handle_)) unusable_ = FAIRLOCK_INVALID;
     while (close() != FAIRLOCK_OK)
       (void)fairlock_poll(client_, 10);
   }
@@ -599,6 +632,10 @@ public:
   /* As that of a handle. */
   ~basic_shared_mutex()
   {
+    for (; open_ > 0; open_--) {
+      seat &last = seats_[(open_ - 1) / 2];
+      if (!detail::give_up(open_ % 2 == 0 ? last.shared.handle : last.exclusive)) break;
+    }
     while (close() != FAIRLOCK_OK)
       (void)fairlock_poll(client_, 10);
     port_mutex_destroy(&guard_);
@@ -920,6 +957,8 @@ public:
   /* As that of a handle. */
   ~basic_semaphore()
   {
+    while (open_ > 0 && detail::give_up(permits_[open_ - 1].shared.handle))
+      open_--;
     while (close() != FAIRLOCK_OK)
       (void)fairlock_poll(client_, 10);
     port_mutex_destroy(&guard_);

@@ -479,6 +479,22 @@ static void abandon_request(const struct fairlock *handle)
 }
 
 /*
+ * Whatever the handle is doing, from now on it only leaves, and nobody is told. Answers to what it has
+ * sent no longer count. If a query is being written, abandon.c ends the connection.
+ */
+void fairlock_handle_abandon(struct fairlock *handle)
+{
+  handle->awaited = true; /* so that `ended` is not called */
+  if (asking(handle) || (waiting(handle) && nothing_there(handle))) {
+    become_free(handle, FAIRLOCK_CANCELLED);
+  } else if (handle->phase != FREE) {
+    set_phase(handle, LEAVING);
+    handle->ends_at = handle->left_until;
+  }
+  handle->result = FAIRLOCK_CANCELLED;
+}
+
+/*
  * Takes the handle out when nothing of it can be left on the server and the server sends it no more
  * messages. If necessary it leaves, and ends its subscription, before. Without a connection there
  * is no subscription.

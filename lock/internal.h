@@ -19,7 +19,8 @@
  *   credentials.c user and password that change
  *   share.c       locks that are shared
  *   downgrade.c   a hold that is exclusive becomes a shared one
- *   links.c       the chain of topology, share, events, keep and credentials: struct fairlock_hooks
+ *   abandon.c     handles that are given up, and leave in the background
+ *   links.c       the chain of topology, share, events, keep, credentials and abandon: struct fairlock_hooks
  *   status.c      the statuses in words
  *   version.c     which release it is
  *
@@ -403,6 +404,7 @@ void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase);
 void fairlock_handle_freeze_request(struct fairlock *handle);
 void fairlock_handle_end_later(struct fairlock *handle, int status);
 void fairlock_handle_delay_release(struct fairlock *handle, uint32_t until);
+void fairlock_handle_abandon(struct fairlock *handle);
 void fairlock_handle_resume_hold(struct fairlock *handle, uint32_t sent_at);
 void fairlock_handle_send_at(struct fairlock *handle, uint32_t time);
 uint8_t fairlock_handle_kind(const struct fairlock *handle);
@@ -460,6 +462,7 @@ void fairlock_reply_process(struct fairlock_engine *engine, struct resp_event *e
  * The optional features that take part in the connection form a chain of links. This is their
  * order, outermost first:
  *
+ *   abandon      lets go of handles that were given up, when the others have done their part
  *   log          reports what the others have done
  *   credentials  gives user and password to a greeting, and sends AUTH
  *   keep         answers releases and acquires itself
@@ -469,7 +472,14 @@ void fairlock_reply_process(struct fairlock_engine *engine, struct resp_event *e
  * Innermost is the engine, which writes (request.c) and reads (reply.c). A program links only the
  * features that it uses; without any, engine->links is NULL.
  */
-enum link_place { PLACE_LOG, PLACE_CREDENTIALS, PLACE_KEEP, PLACE_SHARE, PLACE_TOPOLOGY };
+enum link_place {
+  PLACE_ABANDON,
+  PLACE_LOG,
+  PLACE_CREDENTIALS,
+  PLACE_KEEP,
+  PLACE_SHARE,
+  PLACE_TOPOLOGY
+};
 
 /*
  * The functions of a link. Each gets its own link, does its part, and leaves everything else to the
@@ -500,6 +510,12 @@ struct fairlock_hooks {
    * the next one is made soon, so that no operation has to fail.
    */
   bool (*closed)(struct fairlock_engine *engine, struct fairlock_link *link);
+};
+
+/* Of the link at PLACE_ABANDON: the engine ends, and so do all that wait to be let go of. */
+struct fairlock_abandon_hooks {
+  struct fairlock_hooks hooks;
+  void (*end)(struct fairlock_engine *engine);
 };
 
 /* What a link leaves to those inside it: to the next one, or to the engine. */

@@ -18,6 +18,7 @@ struct fairlock_hooks;
 struct fairlock_query;
 struct fairlock_log;
 struct fairlock_report;
+struct fairlock_rest;
 struct fairlock_topology;
 struct resp_event;
 
@@ -146,6 +147,13 @@ struct fairlock_sharing_state {
 struct fairlock_target_state {
   const struct fairlock_query *breaking;
   int8_t mode;
+};
+
+/* Of struct fairlock_rest. Private. */
+struct fairlock_rest_state {
+  /* in the chain: that of the first of them */
+  struct fairlock_link link;
+  struct fairlock_rest *next;
 };
 
 /* Of struct fairlock_topology. Private. */

@@ -38,11 +38,6 @@ test_used_with_clang() {
   use_by clang++
 }
 
-test_destroyed_without_a_server() {
-  build_cxx all tests/portable/cxx.cc g++ -std=c++11
-  expect 0 "$dir/all" $port slow
-}
-
 # Without exceptions and without a word from the program, lock() never comes back without the lock.
 test_aborts_by_default() {
   cat >"$dir/aborts.cc" <<'END'
@@ -79,4 +74,4 @@ test_example() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests used_with_gcc used_with_clang destroyed_without_a_server aborts_by_default example
+run_tests used_with_gcc used_with_clang aborts_by_default example

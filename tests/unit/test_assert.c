@@ -209,6 +209,12 @@ static void call_inspect(void)
   (void)fairlock_inspect(client, "door", 4, ignore, NULL);
 }
 
+static void call_abandon(void)
+{
+  static struct fairlock_rest rest;
+  (void)fairlock_abandon(handle, &rest);
+}
+
 static void call_start_acquire(void)
 {
   (void)fairlock_start_acquire(handle, 0, 1000);
@@ -328,6 +334,7 @@ static const struct {
              CALL(result),
              CALL(start_inspect),
              CALL(start_deinit),
+             CALL(abandon),
              CALL(start_ask_release),
              CALL(poll),
              CALL(wants),
