@@ -89,15 +89,24 @@ static void bad_reply(struct fairlock_engine *engine)
   fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
 }
 
+/* True for the first answers on a connection: that to its first script, and what comes before it. */
+static bool first(const struct fairlock_engine *engine)
+{
+  return engine->last_received - 1U < 5;
+}
+
 /*
  * Measures the round trip by an answer that has come now to a request that was sent at asked_at. If
  * we are late, the answer may have arrived earlier, and is not used.
+ *
+ * A greeting may have lain in the socket of a server that stood still, as systems accept connections
+ * for it. That cannot be told from a long way, so it counts, but only until the first answers.
  */
 static void measure(struct fairlock_engine *engine, uint32_t asked_at)
 {
   uint32_t sample = engine->now - asked_at;
   if (came_late(engine) || sample > ROUND_TRIP_MAX_MS) return;
-  if (sample > engine->round_trip_ms) engine->round_trip_ms = sample;
+  if (sample > engine->round_trip_ms || first(engine)) engine->round_trip_ms = sample;
   else engine->round_trip_ms -= (engine->round_trip_ms - sample + 7) / 8;
   fairlock_engine_set_timeouts(engine);
 }

@@ -220,6 +220,7 @@ void test_answer_before_the_end_of_a_request(void);
 void test_frozen_device_reads_first(void);
 void test_frozen_device_reads_one_by_one(void);
 void test_longest_patience(void);
+void test_late_greeting_is_forgotten(void);
 void test_long_round_trip_is_forgotten(void);
 
 /* engine_inspect.c */

@@ -158,6 +158,7 @@ const struct check_test check_tests[] = {
     {"an answer before the end of a request", test_answer_before_the_end_of_a_request},
     {"a frozen device reads first", test_frozen_device_reads_first},
     {"a frozen device reads one answer after the other", test_frozen_device_reads_one_by_one},
+    {"a late greeting is forgotten", test_late_greeting_is_forgotten},
     {"a long round trip is forgotten", test_long_round_trip_is_forgotten},
     {"the longest offline_ms", test_longest_patience},
     /* engine_inspect.c */
