@@ -132,6 +132,14 @@ static uint32_t attend(struct fairlock_client *client)
   }
 }
 
+/* Ends the wait of the task that services the client, if the transport can. */
+static void wake_servicing(const struct fairlock_client *client)
+{
+  const struct port_transport *transport = client->transport;
+  if (!PORT_ONE_TASK && client->serviced && transport->wake != NULL)
+    transport->wake(transport->context);
+}
+
 static void wake_runner(struct fairlock_client *client)
 {
   if (!PORT_ONE_TASK && client->runner != NULL) port_event_set(client->runner);
@@ -789,6 +797,7 @@ void fairlock_stop(struct fairlock_client *client)
   lock(client);
   client->stop = true;
   wake_runner(client);
+  wake_servicing(client);
   port_mutex_unlock(&client->mutex);
 }
 

@@ -416,7 +416,10 @@ unsigned fairlock_wants(struct fairlock_client *client);
  */
 int fairlock_run(struct fairlock_client *client);
 
-/* Makes fairlock_run() return, within PORT_WAIT_MAX_MS; if no task is inside it, its next call. */
+/*
+ * Makes fairlock_run() return at once if the transport can wake it, as POSIX's can, within 32 ms, also
+ * below TLS; otherwise within PORT_WAIT_MAX_MS. If no task is inside it, its next call returns.
+ */
 void fairlock_stop(struct fairlock_client *client);
 
 /* What happened */

@@ -83,8 +83,9 @@ enum port_status {
 
 /*
  * The longest timeout, in ms, that the client passes to connect() and recv(). A device that has
- * nothing to do wakes so often. Nobody can wake a task that is inside recv(), so two things may
- * take so much longer: fairlock_stop(), and giving up a server that does not answer another task. A
+ * nothing to do wakes so often. A task that is inside recv() is woken only by fairlock_stop(), and only
+ * if the transport can, so two things may take so much longer: fairlock_stop() without that, and giving
+ * up a server that does not answer another task. A
  * program with one task may use a longer one at no cost. Set it for the whole library, by -D or in
  * port_types.h.
  */
@@ -102,7 +103,7 @@ enum port_status {
  * mutex unlocked.
  *
  * timeout_ms: 0 means to look and return at once. A function may return early. The client never
- * asks for more than PORT_WAIT_MAX_MS, so nobody has to wake it.
+ * asks for more than PORT_WAIT_MAX_MS.
  */
 struct port_transport {
   /*
@@ -155,6 +156,14 @@ struct port_transport {
    * client cannot follow servers that move.
    */
   bool (*aim)(void *context, const char *address);
+
+  /*
+   * Makes the connect() or recv() in which another task waits return soon, as when its time is over; if
+   * none waits, the next one that would. So fairlock_stop() need not wait for it. Does not wait, and
+   * may be called at any time, with the client's mutex locked, so never during close(). If this function
+   * pointer is NULL, or it cannot do that at present, the end of the timeout has to come.
+   */
+  void (*wake)(void *context);
 };
 
 /*

@@ -507,6 +507,12 @@ static void pass_close(void *context)
   below->close(below->context);
 }
 
+static void pass_wake(void *context)
+{
+  const struct port_transport *below = ((struct session *)context)->below;
+  below->wake(below->context);
+}
+
 int session_second(struct session *second, const struct session *session,
                    const struct command_line *line)
 {
@@ -528,6 +534,7 @@ static void note_addresses(struct session *session)
   session->noting.close = pass_close;
   session->noting.context = session;
   session->noting.aim = session->below->aim != NULL ? note_aim : NULL;
+  session->noting.wake = session->below->wake != NULL ? pass_wake : NULL;
 }
 
 void session_address(struct session *session, int status, char address[ADDRESS_SIZE])

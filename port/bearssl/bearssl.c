@@ -328,6 +328,12 @@ static bool tls_aim(void *context, const char *address)
   return can;
 }
 
+static void tls_wake(void *context)
+{
+  const struct port_transport *below = ((const struct port_bearssl *)context)->below;
+  below->wake(below->context);
+}
+
 /* Its beginning and end */
 
 /* Sets what stays the same from connection to connection. */
@@ -359,8 +365,10 @@ bool port_bearssl_init(struct port_bearssl *tls, struct port_transport *below,
   memset(tls, 0, sizeof *tls);
   tls->below = below;
   tls->config = config;
-  tls->transport = (struct port_transport){tls_connect, tls_send, tls_recv, tls_close, tls, NULL};
+  tls->transport =
+      (struct port_transport){tls_connect, tls_send, tls_recv, tls_close, tls, NULL, NULL};
   if (below->aim != NULL) tls->transport.aim = tls_aim;
+  if (below->wake != NULL) tls->transport.wake = tls_wake;
   port_mutex_init(&tls->mutex);
   port_event_init(&tls->pause);
   if (config->entropy == NULL || config->cipher == NULL || config->keys == NULL) return false;

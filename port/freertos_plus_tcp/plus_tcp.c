@@ -173,7 +173,8 @@ static int plus_tcp_recv(void *context, void *data, size_t size, uint32_t timeou
 void port_plus_tcp_init(struct port_plus_tcp *tcp, uint32_t address, uint16_t port)
 {
   *tcp = (struct port_plus_tcp){
-      .transport = {plus_tcp_connect, plus_tcp_send, plus_tcp_recv, plus_tcp_close, tcp, NULL},
+      .transport = {plus_tcp_connect, plus_tcp_send, plus_tcp_recv, plus_tcp_close, tcp, NULL,
+                    NULL},
       .address = address,
       .port = port,
   };

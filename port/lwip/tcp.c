@@ -257,7 +257,7 @@ void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks,
                     const ip_addr_t *address, uint16_t port)
 {
   *lwip = (struct port_lwip){
-      .transport = {lwip_connect, lwip_send, lwip_recv, lwip_close, lwip, NULL},
+      .transport = {lwip_connect, lwip_send, lwip_recv, lwip_close, lwip, NULL, NULL},
       .hooks = hooks,
       .address = *address,
       .port = port,

@@ -629,6 +629,12 @@ static bool tls_aim(void *context, const char *address)
   return can;
 }
 
+static void tls_wake(void *context)
+{
+  const struct port_transport *below = ((const struct port_mbedtls *)context)->below;
+  below->wake(below->context);
+}
+
 /* Its beginning and end */
 
 bool port_mbedtls_init(struct port_mbedtls *tls, struct port_transport *below,
@@ -637,8 +643,10 @@ bool port_mbedtls_init(struct port_mbedtls *tls, struct port_transport *below,
   memset(tls, 0, sizeof *tls);
   tls->below = below;
   tls->config = config;
-  tls->transport = (struct port_transport){tls_connect, tls_send, tls_recv, tls_close, tls, NULL};
+  tls->transport =
+      (struct port_transport){tls_connect, tls_send, tls_recv, tls_close, tls, NULL, NULL};
   if (below->aim != NULL) tls->transport.aim = tls_aim;
+  if (below->wake != NULL) tls->transport.wake = tls_wake;
   port_mutex_init(&tls->mutex);
   mbedtls_ssl_init(&tls->ssl);
   mbedtls_ssl_config_init(&tls->settings);

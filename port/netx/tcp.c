@@ -264,7 +264,7 @@ void port_netx_init(struct port_netx *netx, NX_IP *ip, NX_PACKET_POOL *pool,
                     const NXD_ADDRESS *address, UINT port)
 {
   netx->transport =
-      (struct port_transport){netx_connect, netx_send, netx_recv, netx_close, netx, NULL};
+      (struct port_transport){netx_connect, netx_send, netx_recv, netx_close, netx, NULL, NULL};
   netx->ip = ip;
   netx->pool = pool;
   netx->address = *address;

@@ -522,6 +522,12 @@ static bool tls_aim(void *context, const char *address)
   return tls->below->aim(tls->below->context, address);
 }
 
+static void tls_wake(void *context)
+{
+  const struct port_transport *below = ((const struct port_openssl *)context)->below;
+  below->wake(below->context);
+}
+
 /* Set-up */
 
 const char *port_openssl_init(struct port_openssl *tls, const struct port_transport *below,
@@ -536,6 +542,7 @@ const char *port_openssl_init(struct port_openssl *tls, const struct port_transp
   tls->transport.close = tls_close;
   tls->transport.context = tls;
   tls->transport.aim = below->aim != NULL ? tls_aim : NULL;
+  tls->transport.wake = below->wake != NULL ? tls_wake : NULL;
   tls->below = below;
   tls->config = *config;
   lock(tls); /* a thread that is cancelled is not ended inside OpenSSL: see port.h */

@@ -9,7 +9,7 @@
  * not copy it), and so must the strings, as long as the client uses the transport. Nothing is
  * opened before the client connects; close() of the transport, which fairlock_client_deinit()
  * calls, frees everything. The process may call exec() (sockets are close-on-exec) and needs
- * no handler for SIGPIPE (no function raises it). A thread that is cancelled inside a function
+ * no handler for SIGPIPE (no function raises it). A connection takes three descriptors. A thread that is cancelled inside a function
  * finishes it first; asynchronous cancellation is not allowed inside. A forked process may only
  * close() it; the connection stays the parent's.
  */
@@ -66,6 +66,9 @@ struct port_posix {
   /* -1: none */
   int socket;
 
+  /* a pipe that ends a wait, as its first end becomes readable; -1: none. Accessed atomically */
+  int wake[2];
+
   /* SO_RCVTIMEO as it is set; 0: not set */
   uint32_t receive_limit_ms;
 
@@ -76,6 +79,9 @@ struct port_posix {
 
   /* something was received on this connection */
   bool heard;
+
+  /* nothing has come for a while: the next wait is one that can be woken */
+  bool idle;
 
   /* whether the last send() would have blocked. Two tasks share it, so it is accessed atomically */
   unsigned char send_blocked;

@@ -4,8 +4,9 @@
  * A request and its reply take two system calls. Once connected, the socket is in blocking mode:
  * send() does not block, because it passes MSG_DONTWAIT, and in recv() the kernel waits, for as
  * long as SO_RCVTIMEO says. That option is set again only if it differs much from the timeout. The
- * other waits use poll(): short ones, those until the peer accepts more, and all on a system
- * without SO_RCVTIMEO or MSG_DONTWAIT.
+ * other waits use poll(): short ones, those until the peer accepts more, those while nothing comes for
+ * longer than IDLE_MS, which can be woken by a pipe, and all on a system without SO_RCVTIMEO or
+ * MSG_DONTWAIT.
  *
  * Nothing here may raise SIGPIPE, block for longer than its timeout, or allocate memory (only
  * resolve.c, which resolves host names, allocates). One task may be in send() while another is in
@@ -61,6 +62,12 @@
 
 /* SO_RCVTIMEO is set to powers of two, up to what PORT_WAIT_MAX_MS allows. */
 #define LONGEST_LIMIT_MS 512U
+
+/*
+ * So long the kernel waits in recv() where a wait can be woken. Then poll() waits, also for the pipe:
+ * replies come sooner, mostly, and need no such call.
+ */
+#define IDLE_MS 32U
 
 /* Shorter waits use poll(), because kernels round SO_RCVTIMEO up to a tick. */
 #define SHORTEST_LIMIT_MS 16U
@@ -154,12 +161,59 @@ static void keep_alive(int socket)
 #endif
 }
 
+static atomic_int *wake_end(const struct port_posix *posix, int end)
+{
+  return (atomic_int *)&posix->wake[end];
+}
+
 static bool set_nonblocking(int socket, bool nonblocking)
 {
   int flags = fcntl(socket, F_GETFL);
   if (flags < 0) return false;
   flags = nonblocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
   return fcntl(socket, F_SETFL, flags) == 0;
+}
+
+/*
+ * Makes the pipe that ends waits, if there is none, and other tasks that could want that. Without one,
+ * waits just take their time. The end to write to comes last: who sees it may use it.
+ */
+static void open_wake(struct port_posix *posix)
+{
+  int ends[2];
+  if (PORT_ONE_TASK || atomic_load(wake_end(posix, 1)) >= 0 || pipe(ends) != 0) return;
+  for (int i = 0; i < 2; i++) {
+    (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    (void)set_nonblocking(ends[i], true);
+    atomic_store(wake_end(posix, i), ends[i]);
+  }
+}
+
+/* The fields are cleared before, as that of the socket. */
+static void close_wake(struct port_posix *posix)
+{
+  for (int i = 1; i >= 0; i--) {
+    int end = atomic_exchange(wake_end(posix, i), -1);
+    if (end >= 0) (void)close(end);
+  }
+}
+
+/*
+ * Waits for events of the socket, or until the wait is to end. Returns what poll() does, 0 also for the
+ * latter; *came: the events.
+ */
+static int poll_socket(const struct port_posix *posix, short events, short *came,
+                       uint32_t timeout_ms)
+{
+  char bytes[16];
+  struct pollfd wanted[2] = {{.fd = posix->socket, .events = events},
+                             {.fd = atomic_load(wake_end(posix, 0)), .events = POLLIN}};
+  int ready = poll(wanted, wanted[1].fd >= 0 ? 2 : 1, (int)timeout_ms);
+  *came = wanted[0].revents;
+  if (ready <= 0 || wanted[1].revents == 0) return ready;
+  while (read(wanted[1].fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes)
+    continue;
+  return ready - 1;
 }
 
 static int open_socket(int family)
@@ -446,11 +500,14 @@ static int await_attempt(struct port_posix *posix, uint32_t timeout_ms)
   uint32_t share = timeout_ms;
   if (posix->untried > 0)
     share = ATTEMPT_MS - shorter(ATTEMPT_MS, port_clock_ms() - posix->attempt_began);
-  struct pollfd wanted = {.fd = posix->socket, .events = POLLOUT};
-  int ready = poll(&wanted, 1, (int)shorter(share, timeout_ms));
+  uint32_t began = port_clock_ms();
+  short came;
+  int ready = poll_socket(posix, POLLOUT, &came, shorter(share, timeout_ms));
   if (ready > 0) return end_attempt(posix);
   if (ready < 0) return errno == EINTR ? PORT_WOULD_BLOCK : fail(posix, errno);
-  return posix->untried > 0 && share <= timeout_ms ? fail(posix, ETIMEDOUT) : PORT_WOULD_BLOCK;
+  bool over = port_clock_ms() - began >= share; /* or it was woken */
+  return posix->untried > 0 && share <= timeout_ms && over ? fail(posix, ETIMEDOUT)
+                                                           : PORT_WOULD_BLOCK;
 }
 
 static int attempt(struct port_posix *posix, uint32_t timeout_ms)
@@ -470,6 +527,7 @@ static int try_to_connect(struct port_posix *posix, uint32_t timeout_ms)
   timeout_ms = shorter(timeout_ms, PORT_WAIT_MAX_MS);
   uint32_t began = port_clock_ms();
   int status = PORT_OK;
+  open_wake(posix);
   if (posix->socket < 0 && posix->service != NULL) status = resolve(posix, timeout_ms);
   if (status != PORT_OK) return status;
   do {
@@ -509,6 +567,7 @@ static int receive(struct port_posix *posix, void *data, size_t size, int flags)
   ssize_t received = recv(posix->socket, data, size < INT_MAX ? size : INT_MAX, flags);
   if (received > 0) {
     posix->heard = true;
+    posix->idle = false;
     return (int)received;
   }
   int error = received < 0 ? errno : ENDED;
@@ -538,9 +597,12 @@ static bool limit_receive(struct port_posix *posix, uint32_t timeout_ms)
 static bool kernel_waits(struct port_posix *posix, uint32_t timeout_ms)
 {
   unsigned char how = atomic_load(send_blocked(posix));
+  bool woken = atomic_load(wake_end(posix, 0)) >= 0;
   if (STAYS_NONBLOCKING || timeout_ms < SHORTEST_LIMIT_MS || how == BLOCKED || how == STARVED)
     return false;
-  return limit_receive(posix, timeout_ms);
+  if (woken && posix->idle) return false;
+  posix->idle = true;
+  return limit_receive(posix, woken ? shorter(timeout_ms, IDLE_MS) : timeout_ms);
 }
 
 /*
@@ -556,15 +618,14 @@ static void rest(uint32_t timeout_ms)
 
 static int poll_receive(struct port_posix *posix, void *data, size_t size, uint32_t timeout_ms)
 {
-  struct pollfd wanted = {.fd = posix->socket, .events = POLLIN};
+  short came;
   unsigned char how = atomic_load(send_blocked(posix));
-  if (how == BLOCKED) wanted.events |= POLLOUT;
   if (how == STARVED) timeout_ms = shorter(timeout_ms, LOOK_MS);
-  int ready = poll(&wanted, 1, (int)timeout_ms);
+  int ready = poll_socket(posix, how == BLOCKED ? POLLIN | POLLOUT : POLLIN, &came, timeout_ms);
   if (ready == 0 || (ready < 0 && errno == EINTR)) return PORT_WOULD_BLOCK;
   if (ready < 0) rest(timeout_ms);
-  if (wanted.revents & POLLOUT) atomic_store(send_blocked(posix), FOUND_ROOM);
-  if (wanted.revents == POLLOUT) return PORT_WOULD_BLOCK;
+  if (came & POLLOUT) atomic_store(send_blocked(posix), FOUND_ROOM);
+  if (came == POLLOUT) return PORT_WOULD_BLOCK;
   return receive(posix, data, size, MSG_DONTWAIT);
 }
 
@@ -589,6 +650,7 @@ static void close_all(struct port_posix *posix)
    */
   if (posix->connected) posix->skip = posix->heard ? 0 : posix->skip + 1;
   close_socket(posix);
+  close_wake(posix);
   forget_addresses(posix);
   /* the client gives up this attempt; if it ends, it calls close() once more */
   if (posix->resolving) note(posix, RESOLVER(EAI_AGAIN));
@@ -629,6 +691,15 @@ static void socket_close(void *context)
   allow_cancel(cancel);
 }
 
+static void socket_wake(void *context)
+{
+  int end = atomic_load(wake_end(context, 1));
+  int cancel = hold_off_cancel();
+  ssize_t written = end >= 0 ? write(end, "", 1) : 0;
+  (void)written; /* if the pipe is full, who waits is woken anyway */
+  allow_cancel(cancel);
+}
+
 static void init(struct port_posix *posix, const char *host, const char *service)
 {
   memset(posix, 0, sizeof *posix);
@@ -636,10 +707,13 @@ static void init(struct port_posix *posix, const char *host, const char *service
   posix->transport.send = socket_send;
   posix->transport.recv = socket_recv;
   posix->transport.close = socket_close;
+  posix->transport.wake = socket_wake;
   posix->transport.context = posix;
   posix->host = host;
   posix->service = service;
   posix->socket = -1;
+  posix->wake[0] = -1;
+  posix->wake[1] = -1;
 }
 
 void port_posix_tcp(struct port_posix *posix, const char *host, const char *service)

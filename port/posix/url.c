@@ -413,6 +413,14 @@ static bool split_aim(void *context, const char *address)
   return done;
 }
 
+/* One of the two waits; both are the same below. */
+static void split_wake(void *context)
+{
+  const struct port_posix_server *server = context;
+  const struct port_transport *below = &server->socket.transport;
+  below->wake(below->context);
+}
+
 void port_posix_use_tls(struct port_posix_server *server, struct port_transport *tls)
 {
   server->transport = tls;
@@ -424,6 +432,7 @@ void port_posix_use_tls(struct port_posix_server *server, struct port_transport 
   server->split.close = split_close;
   server->split.context = server;
   server->split.aim = tls->aim != NULL ? split_aim : NULL;
+  server->split.wake = split_wake;
   server->transport = &server->split;
 }
 

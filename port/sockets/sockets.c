@@ -230,7 +230,8 @@ static void sockets_close(void *context)
 void port_sockets_init(struct port_sockets *sockets, uint32_t address, uint16_t port)
 {
   *sockets = (struct port_sockets){
-      .transport = {sockets_connect, sockets_send, sockets_recv, sockets_close, sockets, NULL},
+      .transport = {sockets_connect, sockets_send, sockets_recv, sockets_close, sockets, NULL,
+                    NULL},
       .address = address,
       .port = port,
       .socket = -1,

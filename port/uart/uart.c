@@ -185,7 +185,7 @@ static void serial_close(void *context)
 void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start)
 {
   *uart = (struct port_uart){
-      .transport = {serial_connect, serial_send, serial_recv, serial_close, uart, NULL},
+      .transport = {serial_connect, serial_send, serial_recv, serial_close, uart, NULL, NULL},
       .line = line,
       .number = (uint16_t)((start ^ start >> 16) * 40503U),
       .state = IDLE,

@@ -290,7 +290,7 @@ static void zephyr_close(void *context)
 void port_zephyr_tcp(struct port_zephyr *zephyr, const char *host, const char *service)
 {
   *zephyr = (struct port_zephyr){
-      .transport = {zephyr_connect, zephyr_send, zephyr_recv, zephyr_close, zephyr, NULL},
+      .transport = {zephyr_connect, zephyr_send, zephyr_recv, zephyr_close, zephyr, NULL, NULL},
       .host = host,
       .service = service,
       .socket = -1,

@@ -180,8 +180,8 @@ static bool between_aim(void *context, const char *address)
 static void between_init(struct between *between, struct port_transport *below)
 {
   memset(between, 0, sizeof *between);
-  between->transport = (struct port_transport){between_connect, between_send, between_recv,
-                                               between_close,   between,      NULL};
+  between->transport = (struct port_transport){
+      between_connect, between_send, between_recv, between_close, between, NULL, NULL};
   if (below->aim != NULL) between->transport.aim = between_aim;
   between->below = below;
   between->cut_sent = between->cut_received = NEVER;

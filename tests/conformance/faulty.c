@@ -520,7 +520,7 @@ static void run(int index, void *context)
   link_up.port = htons(outcome->port);
   if (fault == WAS_RESET) leave_connection(planted[index].note);
   link_up.transport =
-      (struct port_transport){link_connect, link_send, link_recv, link_close, NULL, NULL};
+      (struct port_transport){link_connect, link_send, link_recv, link_close, NULL, NULL, NULL};
   const struct port_conformance port = {&link_up.transport, collect, peer_start_task,
                                         planted[index].rule};
   outcome->broken = port_conformance_run(&port);

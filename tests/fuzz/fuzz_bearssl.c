@@ -335,7 +335,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
   memset(&net, 0, sizeof net);
   peer_init(&net.peer);
   net.transport =
-      (struct port_transport){net_connect, net_send, net_recv, net_close, NULL, net_aim};
+      (struct port_transport){net_connect, net_send, net_recv, net_close, NULL, net_aim, NULL};
   require(port_bearssl_init(&tls, &net.transport, &config), "the configuration is good");
   up = false;
   sent = received = 0;

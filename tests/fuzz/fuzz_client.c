@@ -397,7 +397,8 @@ static void close_it(void *context)
   line = DOWN;
 }
 
-static struct port_transport transport = {connect_to, send_to, receive_from, close_it, &line, NULL};
+static struct port_transport transport = {connect_to, send_to, receive_from, close_it,
+                                          &line,      NULL,    NULL};
 
 /* The caller */
 

@@ -293,8 +293,8 @@ static void below_close(void *context)
   up = false;
 }
 
-static struct port_transport below = {below_connect, below_send,  below_recv,
-                                      below_close,   (void *)&up, NULL};
+static struct port_transport below = {below_connect, below_send, below_recv, below_close,
+                                      (void *)&up,   NULL,       NULL};
 
 /* The client */
 

@@ -28,7 +28,7 @@ static void shut(void *context) { (void)context; }
 
 int main(void)
 {
-  static const struct port_transport transport = {none, NULL, NULL, shut, NULL, NULL};
+  static const struct port_transport transport = {none, NULL, NULL, shut, NULL, NULL, NULL};
   static struct fairlock_client client;
   static struct fairlock door;
   if (fairlock_client_init(&client, &config, &transport) != FAIRLOCK_OK) return 1;

@@ -548,7 +548,7 @@ void harness(void)
   struct fairlock any_handle;
   K = any_client;
   H = any_handle;
-  T = (struct port_transport){connects, sends, receives, closes, NULL, NULL};
+  T = (struct port_transport){connects, sends, receives, closes, NULL, NULL, NULL};
   K.transport = &T;
   K.runner = nondet_bool() ? &other_event : NULL;
   H.engine = &K.engine;

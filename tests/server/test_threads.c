@@ -301,6 +301,29 @@ static int receive_only(void *context, void *data, size_t size, uint32_t timeout
   return got;
 }
 
+/* Whoever is inside fairlock_run() comes back at once, after a while without news as well as before. */
+static void test_stop_is_quick(void)
+{
+  pthread_t runner;
+  begin();
+  client_open(&client, server.port);
+  CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
+  int64_t longest = 0, sum = 0;
+  for (int i = 0; i < 8; i++) {
+    CHECK_EQUAL(pthread_create(&runner, NULL, run_client, NULL), 0);
+    sleep_ms(i % 2 == 0 ? 10 : 100);
+    int64_t began = now_ms();
+    fairlock_stop(&client.client);
+    CHECK_EQUAL(pthread_join(runner, NULL), 0);
+    int64_t took = now_ms() - began;
+    sum += took;
+    if (took > longest) longest = took;
+  }
+  printf("# threads: fairlock_stop: %d ms at most\n", (int)longest);
+  CHECK(sum < 8 * 400); /* each took up to 500 ms without a wake */
+  client_close(&client);
+}
+
 /* A send() would block while another task is inside recv(): it is tried again nevertheless. */
 static void test_send_blocks_beside(void)
 {
@@ -422,6 +445,7 @@ const struct check_test check_tests[] = {
     {"threads: stress with a connection cut often", test_cut},
     {"threads: waits on different locks of one client", test_different_locks},
     {"threads: fairlock_stop", test_stop},
+    {"threads: fairlock_stop is quick", test_stop_is_quick},
     {"threads: a send that blocks beside a recv", test_send_blocks_beside},
     {"threads: a pool takes holds over", test_pool},
     {NULL, NULL},

@@ -586,7 +586,8 @@ static void set_up_client(struct fairlock_client *which, struct wire *on,
                           const struct fairlock_config *config)
 {
   memset(on, 0, sizeof *on);
-  on->transport = (struct port_transport){wire_connect, wire_send, wire_recv, wire_close, on, NULL};
+  on->transport =
+      (struct port_transport){wire_connect, wire_send, wire_recv, wire_close, on, NULL, NULL};
   if (fairlock_client_init(which, config, &on->transport) != FAIRLOCK_OK) abort();
 }
 

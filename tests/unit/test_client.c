@@ -75,7 +75,7 @@ static void close_now(void *context)
   failed = false;
 }
 
-static struct port_transport transport = {connect_now, take, say, close_now, NULL, NULL};
+static struct port_transport transport = {connect_now, take, say, close_now, NULL, NULL, NULL};
 
 static void report(const struct fairlock_report *part, void *context)
 {
@@ -896,6 +896,47 @@ static void test_poll_beside(void)
   fairlock_client_deinit(&client);
 }
 
+static atomic_bool woken;
+
+static int receive_until_woken(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  (void)timeout_ms;
+  atomic_store(&receiving, true);
+  CHECK(comes(&woken));
+  return PORT_WOULD_BLOCK;
+}
+
+static void wake_receiver(void *context)
+{
+  (void)context;
+  atomic_store(&woken, true);
+}
+
+/* Whoever is inside fairlock_run() is woken where it is, if the transport can. */
+static void test_stop_wakes(void)
+{
+  pthread_t runner;
+  set_up();
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  transport.recv = receive_until_woken;
+  transport.wake = wake_receiver;
+  atomic_store(&receiving, false);
+  fairlock_stop(&client); /* nobody is there to be woken */
+  CHECK(!atomic_load(&woken));
+  CHECK_EQUAL(fairlock_run(&client), FAIRLOCK_OK);
+  CHECK_EQUAL(pthread_create(&runner, NULL, run, &client), 0);
+  CHECK(comes(&receiving));
+  fairlock_stop(&client);
+  CHECK_EQUAL(pthread_join(runner, NULL), 0);
+  CHECK(atomic_load(&woken));
+  transport.wake = NULL;
+  transport.recv = say;
+  fairlock_client_deinit(&client);
+}
+
 static struct fairlock_shared heir;
 static unsigned told;
 static int told_status;
@@ -1320,5 +1361,6 @@ const struct check_test check_tests[] = {
     {"client close waits for send", test_close_waits_for_send},
     {"client keep wakes who sleeps", test_keep_wakes},
     {"client who leaves wakes another one", test_heir},
+    {"client stop wakes who receives", test_stop_wakes},
     {"client who polls is woken, too", test_poll_beside},
     {0}};

@@ -142,7 +142,8 @@ static void line_close(void *context)
   in_ring = heard_size = said_size = 0;
 }
 
-static struct port_transport line = {line_connect, line_send, line_receive, line_close, NULL, NULL};
+static struct port_transport line = {line_connect, line_send, line_receive, line_close,
+                                     NULL,         NULL,      NULL};
 
 /* The device */
 

@@ -70,7 +70,7 @@ static void no_close(void *context)
   (void)context;
 }
 
-static struct port_transport nobody = {refuse, no_send, no_receive, no_close, NULL, NULL};
+static struct port_transport nobody = {refuse, no_send, no_receive, no_close, NULL, NULL, NULL};
 
 static void set_up(void)
 {
@@ -195,8 +195,8 @@ static void end_connection(void *context)
   answer = NULL;
 }
 
-static struct port_transport server = {try_to_open,    hear, answer_in_time,
-                                       end_connection, NULL, NULL};
+static struct port_transport server = {try_to_open, hear, answer_in_time, end_connection, NULL,
+                                       NULL,        NULL};
 
 static void ignore(const struct fairlock_report *report, void *context)
 {
@@ -344,7 +344,8 @@ static int wake(void *context, void *data, size_t size, uint32_t timeout_ms)
 /* For each heartbeat and each answer once, and otherwise each PORT_WAIT_MAX_MS. */
 static void test_wakes(void)
 {
-  static struct port_transport line = {try_to_open, hear_waiter, wake, end_connection, NULL, NULL};
+  static struct port_transport line = {try_to_open, hear_waiter, wake, end_connection,
+                                       NULL,        NULL,        NULL};
   fault = NONE;
   now_ms = 1000;
   CHECK_EQUAL(fairlock_client_init(&idle_client, &idle_config, &line), FAIRLOCK_OK);

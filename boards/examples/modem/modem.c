@@ -571,7 +571,7 @@ static bool all_fit(struct modem *modem, const char *const *texts)
 bool modem_init(struct modem *modem, const struct modem_config *config)
 {
   *modem = (struct modem){
-      .transport = {modem_connect, modem_send, modem_recv, modem_close, modem, NULL},
+      .transport = {modem_connect, modem_send, modem_recv, modem_close, modem, NULL, NULL},
       .config = config,
       .step = LISTENING,
       .since = port_clock_ms(),
