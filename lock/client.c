@@ -498,6 +498,32 @@ static int start(struct fairlock_client *client, int status)
   return unlock(client, status);
 }
 
+int fairlock_wait(struct fairlock *handle, uint32_t wait_ms)
+{
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
+  struct fairlock_client *client = lock_client_of(handle);
+  struct fairlock_blocked self = {.handle = handle};
+  if (handle->awaited) return unlock(client, FAIRLOCK_IN_PROGRESS);
+  handle->awaited = true;
+  note_unread(client);
+  begin_waiting(client, &self);
+  port_event_expect_signals(&self.event);
+  wake_runner(client);
+  (void)port_task_interrupted(); /* by what was before */
+  uint32_t now = attend(client);
+  uint32_t began = now;
+  uint32_t left = wait_ms;
+  while (waits(client, handle)) {
+    service_or_sleep(client, left, now, &self.event);
+    now = attend(client);
+    if (left == 0 || port_task_interrupted()) break;
+    if (wait_ms != FAIRLOCK_FOREVER) left = now - began < wait_ms ? wait_ms - (now - began) : 0;
+  }
+  handle->awaited = false;
+  end_waiting(client, &self);
+  return unlock(client, handle->result);
+}
+
 /* Waits for the end of an operation, if status says that it was begun. Returns its result. */
 static int result_of(struct fairlock_client *client, struct fairlock *handle, int status)
 {

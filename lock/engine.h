@@ -62,7 +62,7 @@
  *                     send() of the transport for each part that it takes
  *   poll              the same up to three times, without the operation, and two receives with what
  *                     they bring, up to receive_size bytes each
- *   acquire, release, deinit, connect, force_release, inspect, run
+ *   acquire, release, deinit, wait, connect, force_release, inspect, run
  *                     turns of the same, until the result is there; of an inspection, report is
  *                     called once for the holder and once for each waiter
  *

@@ -64,6 +64,7 @@
  *   release, downgrade, deinit, force_release, ask_release, inspect
  *                     an answer; without one, offline_ms
  *   connect           twice connect_ms, and response_ms; with fairlock_follow() at each seed
+ *   wait              wait_ms
  *   start_..., remaining_ms, token, hold_count, result, cancel, abandon  never, except for the mutex
  */
 #ifndef FAIRLOCK_H
@@ -375,6 +376,18 @@ int fairlock_start_release(struct fairlock *handle);
  * is when a hold is lost: fairlock_remaining_ms() is 0 then, and `lost` was called.
  */
 int fairlock_result(struct fairlock *handle);
+
+/*
+ * Waits for the end of an operation that was begun with handle, for up to wait_ms, as the calls that
+ * block do, and services the client meanwhile. Returns its result, or
+ *   FAIRLOCK_PENDING      wait_ms has passed, and the operation goes on: call it again, or end that by
+ *                         fairlock_cancel() or fairlock_abandon(). POSIX: also if the calling thread
+ *                         has handled a signal while it slept, with SA_RESTART or without; but not for
+ *                         one that came just before it slept, nor while a host's name is resolved
+ *   FAIRLOCK_IN_PROGRESS  another task is waiting for it
+ * If it returns the result, `ended` is not called for it; otherwise that will be.
+ */
+int fairlock_wait(struct fairlock *handle, uint32_t wait_ms);
 
 /*
  * Services the client once: sends requests, receives what has arrived, does what is due. If there

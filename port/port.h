@@ -218,6 +218,20 @@ void port_event_destroy(struct port_event *event);
 #endif
 
 /*
+ * A port to a system with signals has these two, and its port_types.h defines PORT_SIGNALS:
+ * port_event_expect_signals(), called after port_event_init(), lets a signal that the task handles end
+ * its wait for the event. port_task_interrupted() returns whether one has ended such a wait, or one in a
+ * function of the transport, in the calling task and since its last call.
+ */
+#ifdef PORT_SIGNALS
+void port_event_expect_signals(struct port_event *event);
+bool port_task_interrupted(void);
+#else
+#define port_event_expect_signals(event) ((void)(event))
+#define port_task_interrupted()          false
+#endif
+
+/*
  * Returns true if this process was forked from the one that made the mutex. May be called at any
  * time, with the mutex locked or not. In such a process the mutex may be locked for ever, so the
  * client does not lock it, and calls no function of the transport but close(). A port has this

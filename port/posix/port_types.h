@@ -8,6 +8,9 @@
 /* for port.h: port_mutex_forked() is in threads.c */
 #define PORT_PROCESSES 1
 
+/* for port.h: so are port_event_expect_signals() and port_task_interrupted() */
+#define PORT_SIGNALS 1
+
 struct port_mutex {
   pthread_mutex_t mutex;
 
@@ -30,6 +33,9 @@ struct port_event {
   struct port_event *next;
 
   bool set;
+
+  /* what wakes a task whose wait a signal may end, in place of condition: a pipe; -1: none */
+  int pipe[2];
 
   /* guarded by gate */
   bool woken;

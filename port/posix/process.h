@@ -21,4 +21,7 @@ bool port_posix_forked(long note);
 #define port_posix_forked(note)         ((void)(note), false)
 #endif
 
+/* A signal has ended a wait of the calling thread: port_task_interrupted() will say so. In threads.c. */
+void port_posix_note_signal(void);
+
 #endif

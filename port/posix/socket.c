@@ -17,6 +17,7 @@
 
 #include "cancel.h"
 #include "port_posix.h"
+#include "process.h"
 #include "resolve.h"
 
 #include <errno.h>
@@ -198,6 +199,16 @@ static void close_wake(struct port_posix *posix)
   }
 }
 
+/* A wait has ended with this error. */
+static void note_signal(int error)
+{
+#ifdef PORT_SIGNALS
+  if (error == EINTR) port_posix_note_signal();
+#else
+  (void)error;
+#endif
+}
+
 /*
  * Waits for events of the socket, or until the wait is to end. Returns what poll() does, 0 also for the
  * latter; *came: the events.
@@ -209,6 +220,7 @@ static int poll_socket(const struct port_posix *posix, short events, short *came
   struct pollfd wanted[2] = {{.fd = posix->socket, .events = events},
                              {.fd = atomic_load(wake_end(posix, 0)), .events = POLLIN}};
   int ready = poll(wanted, wanted[1].fd >= 0 ? 2 : 1, (int)timeout_ms);
+  if (ready < 0) note_signal(errno);
   *came = wanted[0].revents;
   if (ready <= 0 || wanted[1].revents == 0) return ready;
   while (read(wanted[1].fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes)
@@ -571,6 +583,7 @@ static int receive(struct port_posix *posix, void *data, size_t size, int flags)
     return (int)received;
   }
   int error = received < 0 ? errno : ENDED;
+  note_signal(error);
   bool cut = atomic_load(send_blocked(posix)) == CUT; /* then no more will come */
   if (may_retry(error) && !cut) return PORT_WOULD_BLOCK;
   atomic_store(send_blocked(posix), OVER);

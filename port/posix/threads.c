@@ -8,6 +8,8 @@
  * waits until it is woken, even if it sees the flag, because the event is on its stack and the
  * waker still uses it.
  *
+ * No signal ends a wait for a condition variable. A task that wants that sleeps in poll(), on a pipe.
+ *
  * An event waits on the monotonic clock, because setting the wall clock must not prolong a wait. On
  * systems whose condition variables have only one clock, that one is used.
  */
@@ -17,6 +19,9 @@
 #include "port.h"
 #include "process.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +32,21 @@
 #define MONOTONIC_WAIT 0
 #define WAIT_CLOCK     CLOCK_REALTIME
 #endif
+
+/* A signal has ended a wait of this thread. */
+static _Thread_local bool interrupted;
+
+void port_posix_note_signal(void)
+{
+  interrupted = true;
+}
+
+bool port_task_interrupted(void)
+{
+  bool was = interrupted;
+  interrupted = false;
+  return was;
+}
 
 uintptr_t port_task_self(void)
 {
@@ -61,6 +81,8 @@ static void wake(struct port_event *event)
   (void)pthread_mutex_lock(&event->gate);
   event->woken = true;
   (void)pthread_cond_signal(&event->condition);
+  ssize_t written = event->pipe[1] >= 0 ? write(event->pipe[1], "", 1) : 0;
+  (void)written; /* it is empty before, so there is room */
   (void)pthread_mutex_unlock(&event->gate);
 }
 
@@ -98,6 +120,8 @@ void port_event_init(struct port_event *event)
   event->set = false;
   event->mutex = NULL;
   event->woken = false;
+  event->pipe[0] = -1;
+  event->pipe[1] = -1;
   (void)pthread_mutex_init(&event->gate, NULL);
 #if MONOTONIC_WAIT
   pthread_condattr_t attributes;
@@ -110,11 +134,53 @@ void port_event_init(struct port_event *event)
 #endif
 }
 
+/* Without a pipe, no signal ends the wait. */
+void port_event_expect_signals(struct port_event *event)
+{
+  if (pipe(event->pipe) != 0) {
+    event->pipe[0] = -1;
+    event->pipe[1] = -1;
+    return;
+  }
+  (void)fcntl(event->pipe[0], F_SETFD, FD_CLOEXEC);
+  (void)fcntl(event->pipe[1], F_SETFD, FD_CLOEXEC);
+}
+
+/* In how many ms, rounded up, that time comes; NULL: never. */
+static int ms_until(const struct timespec *until)
+{
+  struct timespec now;
+  if (until == NULL) return -1;
+  (void)clock_gettime(WAIT_CLOCK, &now);
+  long long ns =
+      (long long)(until->tv_sec - now.tv_sec) * 1000000000 + until->tv_nsec - now.tv_nsec;
+  return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
+}
+
+/* Sleeps as sleep_until() does, but a signal ends that, if it has a limit. */
+static bool sleep_in_poll(struct port_event *event, const struct timespec *until)
+{
+  char byte;
+  struct pollfd wanted = {.fd = event->pipe[0], .events = POLLIN};
+  int ready;
+  do
+    ready = poll(&wanted, 1, ms_until(until));
+  while (ready < 0 && until == NULL);
+  if (ready < 0 && errno == EINTR) port_posix_note_signal();
+  if (ready <= 0) return false;
+  ssize_t got = read(event->pipe[0], &byte, 1);
+  (void)pthread_mutex_lock(&event->gate); /* the waker still has it */
+  event->woken = false;
+  (void)pthread_mutex_unlock(&event->gate);
+  return got == 1;
+}
+
 /*
  * Sleeps until the task is woken, or until `until`; NULL: without a limit. Returns true if it was.
  */
 static bool sleep_until(struct port_event *event, const struct timespec *until)
 {
+  if (event->pipe[0] >= 0) return sleep_in_poll(event, until);
   (void)pthread_mutex_lock(&event->gate);
   int status = 0;
   while (!event->woken && status == 0) {
@@ -162,6 +228,8 @@ void port_event_set(struct port_event *event)
 
 void port_event_destroy(struct port_event *event)
 {
+  for (int i = 0; i < 2; i++)
+    if (event->pipe[i] >= 0) (void)close(event->pipe[i]);
   (void)pthread_cond_destroy(&event->condition);
   (void)pthread_mutex_destroy(&event->gate);
 }

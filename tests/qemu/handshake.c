@@ -82,7 +82,7 @@ int main(void)
       .send_size = sizeof send_buffer,
   };
   static struct port_transport counted = {
-      counted_connect, counted_send, counted_recv, counted_close, NULL, NULL,
+      counted_connect, counted_send, counted_recv, counted_close, NULL, NULL, NULL,
   };
   if (!link_start(&client, &config)) return 1;
   below = *link_below();

@@ -209,6 +209,11 @@ static void call_inspect(void)
   (void)fairlock_inspect(client, "door", 4, ignore, NULL);
 }
 
+static void call_wait(void)
+{
+  (void)fairlock_wait(handle, 0);
+}
+
 static void call_abandon(void)
 {
   static struct fairlock_rest rest;
@@ -335,6 +340,7 @@ static const struct {
              CALL(start_inspect),
              CALL(start_deinit),
              CALL(abandon),
+             CALL(wait),
              CALL(start_ask_release),
              CALL(poll),
              CALL(wants),

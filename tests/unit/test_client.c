@@ -28,6 +28,7 @@ static const struct fairlock_config config = {.receive_buffer = receive_buffer,
                                               .client_id = "id"};
 static struct fairlock_client client;
 static struct fairlock handle;
+static struct fairlock_rest rest;
 static struct fairlock_target anyone = {.token = FAIRLOCK_ANY_TOKEN};
 static const char *hello = GREETING; /* what the server says first */
 static const char *says;             /* NULL: the connection is closed */
@@ -337,6 +338,8 @@ static int connect_beside_another_task(void *context, uint32_t timeout_ms)
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_wait(&handle, 1000), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_abandon(&handle, &rest), FAIRLOCK_IN_PROGRESS);
   return PORT_WOULD_BLOCK;
 }
 
@@ -971,8 +974,20 @@ static void test_told_of_what_nobody_waits_for(void)
   CHECK_EQUAL(told_status, FAIRLOCK_OK);
   says = "*3\r\n:0\r\n:500\r\n:1000\r\n";
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_BUSY);
-  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  /* a wait in parts: only the part that brings the result tells it */
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_wait(&handle, 1), FAIRLOCK_PENDING);
+  says = "*3\r\n:0\r\n:500\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_wait(&handle, 1000), FAIRLOCK_BUSY);
   CHECK_EQUAL(told, 1);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_wait(&handle, 0), FAIRLOCK_PENDING);
+  says = "*3\r\n:0\r\n:500\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(told, 2);
+  CHECK_EQUAL(fairlock_wait(&handle, 1000), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(told, 2);
   fairlock_client_deinit(&client);
 }
 
@@ -1294,6 +1309,8 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 1000), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_downgrade(&handle, &heir, 1000), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_abandon(&handle, &rest), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_wait(&handle, 1000), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_FORKED);
