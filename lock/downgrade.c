@@ -175,7 +175,8 @@ int fairlock_engine_downgrade(struct fairlock *exclusive, struct fairlock_shared
 {
   struct fairlock *heir = &shared->handle;
   exclusive->engine->now = now;
-  if (!good_lease(lease_ms) || !match(exclusive, heir)) return FAIRLOCK_INVALID;
+  uint32_t lease_taken = lease_ms;
+  if (!take_lease(&lease_taken) || !match(exclusive, heir)) return FAIRLOCK_INVALID;
   bool busy = exclusive->result == FAIRLOCK_PENDING || heir->result == FAIRLOCK_PENDING;
   if (busy || holding(heir) || heir->phase == LOST) return FAIRLOCK_IN_PROGRESS;
   if (holding(exclusive) && exclusive->holds > 1) return FAIRLOCK_INVALID;

@@ -141,7 +141,7 @@ const char *fairlock_status_name(int status);
 /* Times in ms, sizes in bytes */
 
 #define FAIRLOCK_FOREVER         UINT32_MAX  /* a wait without a limit; a time that never comes */
-#define FAIRLOCK_RENEW           0U          /* as a lease: that of the configuration, renewed */
+#define FAIRLOCK_RENEW           0x7e7e7e7eU /* as a lease: that of the configuration, renewed */
 #define FAIRLOCK_LEASE_MIN_MS    100U        /* the shortest lease */
 #define FAIRLOCK_DURATION_MAX_MS 0x3fffffffU /* the longest lease or wait: 12.4 days */
 #define FAIRLOCK_WAITER_MIN_MS   2000U       /* the shortest waiter_ms */
@@ -283,7 +283,8 @@ int fairlock_start_deinit(struct fairlock *handle);
 /*
  * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait, FAIRLOCK_FOREVER waits
  * without a limit, otherwise at most FAIRLOCK_DURATION_MAX_MS. The hold ends by itself after
- * lease_ms: FAIRLOCK_LEASE_MIN_MS to FAIRLOCK_DURATION_MAX_MS, or FAIRLOCK_RENEW. One that is
+ * lease_ms: FAIRLOCK_LEASE_MIN_MS to FAIRLOCK_DURATION_MAX_MS, or FAIRLOCK_RENEW; anything else, so also
+ * 0 or -1 that was computed, is FAIRLOCK_INVALID. One that is
  * shorter than the round trip to the server is over when we learn of it: wait_ms 0 then ends with
  * FAIRLOCK_TIMEOUT, and a longer wait asks again every half second. The holder re-enters at once,
  * up to a hold count of 65535, and has to release as many times. Returns

@@ -30,7 +30,9 @@
  * fair::shared_mutex and a fair::semaphore are one object for all threads.
  *
  * Times. A wait is rounded up to ms; one of 0 or less does not wait, and one of
- * FAIRLOCK_DURATION_MAX_MS (12.4 days) or more has no limit. A lease is converted in the same way.
+ * FAIRLOCK_DURATION_MAX_MS (12.4 days) or more has no limit. A lease is rounded up, too; one that is out
+ * of range, such as 0 or less, makes each acquire() end with FAIRLOCK_INVALID: only one that is left out
+ * is renewed.
  * If the clock of an _until() is set during the wait, that is not noticed.
  *
  * Failures. status() says whether an object can be used. acquire() and release() return a status;
@@ -130,6 +132,27 @@ std::uint32_t until_ms(const std::chrono::time_point<Clock, Duration> &end)
   if (!(left > -1.0 * FAIRLOCK_DURATION_MAX_MS)) return 0;
   return end > now ? to_ms(end - now) : 0;
 }
+
+/* A lease for the library: a time, or one that is renewed, which no time becomes. */
+struct lease {
+  /* That of a time. One that is out of range is so for the library, too. */
+  template <class Rep, class Period>
+  lease(const std::chrono::duration<Rep, Period> &time) noexcept : ms(to_ms(time))
+  {
+    static_assert(FAIRLOCK_RENEW != FAIRLOCK_FOREVER && FAIRLOCK_RENEW > FAIRLOCK_DURATION_MAX_MS,
+                  "to_ms() does not return FAIRLOCK_RENEW");
+  }
+
+  /* The lease of the configuration, renewed. */
+  static lease renewed() noexcept
+  {
+    lease that(std::chrono::milliseconds(0));
+    that.ms = FAIRLOCK_RENEW;
+    return that;
+  }
+
+  std::uint32_t ms; /* as lease_ms of fairlock_acquire() */
+};
 
 /*
  * Releases handle if it is held, whichever thread has acquired it, and takes it out of its client:
@@ -332,15 +355,14 @@ public:
    * name stays the caller's. lease: the lease of each hold; if it is left out, FAIRLOCK_RENEW. If
    * fairlock_init() fails, status() and each acquire() return its status.
    */
-  handle(client &of, const char *name,
-         std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
+  handle(client &of, const char *name, detail::lease lease = detail::lease::renewed()) noexcept
       : handle(of.native_handle(), of.status(), name, lease)
   {
   }
 
   /* The same with a client of C, which was initialised. */
   handle(fairlock_client &of, const char *name,
-         std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
+         detail::lease lease = detail::lease::renewed()) noexcept
       : handle(&of, FAIRLOCK_OK, name, lease)
   {
   }
@@ -469,9 +491,8 @@ public:
   }
 
 private:
-  handle(fairlock_client *of, int usable, const char *name,
-         std::chrono::milliseconds lease) noexcept
-      : handle_(), client_(of), lease_ms_(detail::to_ms(lease)),
+  handle(fairlock_client *of, int usable, const char *name, detail::lease lease) noexcept
+      : handle_(), client_(of), lease_ms_(lease.ms),
         unusable_(usable != FAIRLOCK_OK ? usable : fairlock_init(&handle_, of, name)),
         result_(unusable_)
   {
@@ -613,9 +634,9 @@ template <unsigned Threads> class basic_shared_mutex
 public:
   /* As for a handle. If the client did not use_sharing(): FAIRLOCK_INVALID. */
   basic_shared_mutex(client &of, const char *name,
-                     std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
-      : seats_(), room_(), guard_(), client_(of.native_handle()), lease_ms_(detail::to_ms(lease)),
-        open_(0), status_(of.status())
+                     detail::lease lease = detail::lease::renewed()) noexcept
+      : seats_(), room_(), guard_(), client_(of.native_handle()), lease_ms_(lease.ms), open_(0),
+        status_(of.status())
   {
     port_mutex_init(&guard_);
     while (status_ == FAIRLOCK_OK && open_ < 2 * Threads) {
@@ -940,9 +961,9 @@ public:
    * The rest as for a handle. If the client did not use_sharing(): FAIRLOCK_INVALID.
    */
   basic_semaphore(client &of, const char *name, std::uint32_t limit,
-                  std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
-      : permits_(), room_(), guard_(), client_(of.native_handle()), lease_ms_(detail::to_ms(lease)),
-        open_(0), status_(of.status() == FAIRLOCK_OK && limit == 0 ? FAIRLOCK_INVALID : of.status())
+                  detail::lease lease = detail::lease::renewed()) noexcept
+      : permits_(), room_(), guard_(), client_(of.native_handle()), lease_ms_(lease.ms), open_(0),
+        status_(of.status() == FAIRLOCK_OK && limit == 0 ? FAIRLOCK_INVALID : of.status())
   {
     port_mutex_init(&guard_);
     while (status_ == FAIRLOCK_OK && open_ < Permits) {

@@ -205,7 +205,7 @@ static uint32_t lease_asked(const struct fairlock *handle)
  */
 static bool says_renewed(const struct fairlock *handle, uint32_t lease_ms)
 {
-  bool starts = handle->phase == REENTERING && handle->reentry_lease_ms == FAIRLOCK_RENEW;
+  bool starts = handle->phase == REENTERING && handle->reentry_lease_ms == 0;
   return (starts || handle->flags & RENEWS) && lease_ms == renewed_lease(handle);
 }
 
@@ -386,16 +386,15 @@ static int begin(struct fairlock *handle, enum phase phase)
 /* Acquires once more. That never shortens the lease, and never ends renewals. */
 static int reenter(struct fairlock *handle, uint32_t lease_ms)
 {
-  if (handle->flags & RENEWS) lease_ms = FAIRLOCK_RENEW;
-  handle->reentry_lease_ms =
-      lease_ms == FAIRLOCK_RENEW ? lease_ms : at_least_left(handle, lease_ms);
+  if (handle->flags & RENEWS) lease_ms = 0;
+  handle->reentry_lease_ms = lease_ms == 0 ? 0 : at_least_left(handle, lease_ms);
   return begin(handle, REENTERING);
 }
 
 static void set_lease(struct fairlock *handle, uint32_t lease_ms)
 {
   handle->flags &= (uint8_t)~RENEWS;
-  if (lease_ms == FAIRLOCK_RENEW) {
+  if (lease_ms == 0) {
     handle->flags |= RENEWS;
     lease_ms = renewed_lease(handle);
   }
@@ -406,7 +405,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
                             uint32_t now)
 {
   handle->engine->now = now;
-  if (!good_lease(lease_ms) || !good_wait(wait_ms)) return FAIRLOCK_INVALID;
+  if (!take_lease(&lease_ms) || !good_wait(wait_ms)) return FAIRLOCK_INVALID;
   if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
   expire(handle);
   if (handle->phase == LOST) return FAIRLOCK_LOST;

@@ -238,10 +238,19 @@ static inline bool good_wait(uint32_t wait_ms)
   return wait_ms + 1 <= FAIRLOCK_DURATION_MAX_MS + 1; /* FAIRLOCK_FOREVER + 1 is 0 */
 }
 
+/* 0, here and in the configuration, is the lease that is renewed. */
 static inline bool good_lease(uint32_t lease_ms)
 {
-  return lease_ms == FAIRLOCK_RENEW ||
+  return lease_ms == 0 ||
          (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
+}
+
+/* Makes 0 of FAIRLOCK_RENEW. Returns false if the program's lease is not good. */
+static inline bool take_lease(uint32_t *lease_ms)
+{
+  if (*lease_ms == FAIRLOCK_RENEW) *lease_ms = 0;
+  else if (*lease_ms == 0) return false;
+  return good_lease(*lease_ms);
 }
 
 /*

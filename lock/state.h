@@ -103,7 +103,7 @@ struct fairlock {
 
   uint32_t lease_ms;
 
-  /* the lease for which a re-entry asks */
+  /* the lease for which a re-entry asks; 0: that of the configuration, renewed */
   uint32_t reentry_lease_ms;
 
   struct fairlock_engine *engine;

@@ -242,7 +242,7 @@ public:
   int status();
   const char *statusText();
 
-  /* A lease that is not renewed, in ms, for the next acquire; 0: config.lease_ms, renewed. */
+  /* A lease that is not renewed, in ms, for the next acquire. FAIRLOCK_RENEW: it is again. */
   void fixedLease(uint32_t lease_ms);
 
   void onGranted(FairlockCallback function);

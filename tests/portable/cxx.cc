@@ -163,6 +163,28 @@ static void ends_of_time(fair::client &client)
   other.unlock();
 }
 
+/* A lease that was computed is never one that has no end. */
+static void computed_leases(fair::client &client)
+{
+  using namespace std::chrono;
+  const milliseconds::rep out_of_range[] = {0, -5, 99, 13LL * 86400000, FAIRLOCK_RENEW, UINT32_MAX, INT64_MIN, INT64_MAX};
+  for (const milliseconds::rep ms : out_of_range) {
+    fair::handle computed(client, "computed", milliseconds(ms));
+    CHECK(computed.status() == FAIRLOCK_OK && !computed.try_lock());
+    CHECK(computed.result() == FAIRLOCK_INVALID && computed.token() == 0);
+    fair::semaphore permit(client, "computed permits", 1, milliseconds(ms));
+    CHECK(permit.try_acquire_for(seconds(1)) == false);
+    fair::shared_mutex shared(client, "computed shared", milliseconds(ms));
+    CHECK(!shared.try_lock() && !shared.try_lock_shared());
+  }
+  fair::handle shortest(client, "computed", duration<double, std::micro>(99000.5));
+  CHECK(shortest.try_lock() && shortest.remaining() <= milliseconds(FAIRLOCK_LEASE_MIN_MS));
+  CHECK(shortest.release() == FAIRLOCK_OK);
+  fair::handle longest(client, "computed", milliseconds(FAIRLOCK_DURATION_MAX_MS - 1));
+  CHECK(longest.try_lock() && longest.remaining() > hours(24 * 12));
+  CHECK(longest.release() == FAIRLOCK_OK);
+}
+
 /* The standard's own ways to lock. */
 static void standard_locks(fair::client &client)
 {
@@ -669,6 +691,7 @@ int main(int argc, char **argv)
   client.use_sharing();
   standard_locks(client);
   ends_of_time(client);
+  computed_leases(client);
   holds(client);
   threads(client);
   destroyed(client);

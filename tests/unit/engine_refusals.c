@@ -196,6 +196,8 @@ void test_init_refuses(void)
   config.waiter_ms = 0;
   config.lease_ms = FAIRLOCK_DURATION_MAX_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
+  config.lease_ms = FAIRLOCK_RENEW;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.lease_ms = FAIRLOCK_LEASE_MIN_MS;
   config.connect_ms = engine.connect_ms = FAIRLOCK_DURATION_MAX_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
@@ -223,6 +225,10 @@ void test_init_refuses(void)
 void test_arguments(void)
 {
   acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 0, now), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, UINT32_MAX, now), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, FAIRLOCK_RENEW + 1, now), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 0, now), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, FAIRLOCK_LEASE_MIN_MS - 1, now), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, FAIRLOCK_DURATION_MAX_MS + 1, now), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_acquire(&b, FAIRLOCK_DURATION_MAX_MS + 1, 1000, now),
