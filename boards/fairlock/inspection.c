@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "command.h"
+#include "exposition.h"
 #include "text.h"
 
 /*
@@ -389,20 +390,27 @@ void inspection_carry_over(struct inspection *inspection, const struct inspectio
   }
 }
 
+/* A member with ms as seconds; null if they are below 0. */
+void inspection_print_seconds(FILE *to, const char *name, int64_t ms)
+{
+  fprintf(to, ",\"%s\":", name);
+  if (ms < 0) fputs("null", to);
+  else exposition_print_seconds(to, ms);
+}
+
 /* How long the hold has lasted, how long its lease is, and whether it is alive. */
 static void print_json_state(FILE *to, const struct holder *holder, int64_t server_ms)
 {
   bool judged = holder->unheard_ms >= 0 && holder->renews;
-  if (holder->token == 0) fputs(",\"token\":null,\"since_ms\":null", to);
-  else
-    fprintf(to, ",\"token\":%" PRIu64 ",\"since_ms\":%" PRIu64, holder->token,
-            holder->token / 1000);
-  if (holder->token == 0 || server_ms < 0) fputs(",\"age_ms\":null", to);
-  else fprintf(to, ",\"age_ms\":%" PRId64, holder_age_ms(holder, server_ms));
-  if (holder->unheard_ms < 0) fputs(",\"lease_ms\":null,\"unheard_ms\":null", to);
-  else
-    fprintf(to, ",\"lease_ms\":%" PRIu32 ",\"unheard_ms\":%" PRId64, holder->lease_ms,
-            holder->unheard_ms);
+  bool began = holder->token != 0;
+  if (began) fprintf(to, ",\"token\":%" PRIu64, holder->token);
+  else fputs(",\"token\":null", to);
+  inspection_print_seconds(to, "start_time_seconds", began ? (int64_t)(holder->token / 1000) : -1);
+  inspection_print_seconds(to, "hold_seconds",
+                           began && server_ms >= 0 ? holder_age_ms(holder, server_ms) : -1);
+  inspection_print_seconds(to, "lease_seconds",
+                           holder->unheard_ms < 0 ? -1 : (int64_t)holder->lease_ms);
+  inspection_print_seconds(to, "unheard_seconds", holder->unheard_ms);
   const char *alive = !judged ? "null" : holder->party.alive ? "true" : "false";
   fprintf(to, ",\"alive\":%s,\"listens\":%s", alive, holder->party.listens ? "true" : "false");
 }
@@ -413,8 +421,7 @@ static void print_json_holder(FILE *to, const struct holder *holder, int64_t ser
   print_json_bytes(to, "id", holder->party.id, holder->party.id_size);
   fprintf(to, ",\"kind\":\"%s\",\"hold_count\":%" PRId64, party_kind(&holder->party),
           holder->hold_count);
-  if (holder->ttl_ms < 0) fputs(",\"ttl_ms\":null", to);
-  else fprintf(to, ",\"ttl_ms\":%" PRId64, holder->ttl_ms);
+  inspection_print_seconds(to, "lease_remaining_seconds", holder->ttl_ms);
   print_json_state(to, holder, server_ms);
   putc('}', to);
 }

@@ -114,6 +114,9 @@ struct inspected {
   size_t waiters;    /* as inspection_waiters() */
 };
 
+/* Prints a member with ms as seconds, or null if they are below 0. A member precedes it. */
+void inspection_print_seconds(FILE *to, const char *name, int64_t ms);
+
 /* Prints a JSON object but for its end: all that `fairlock list` and `status` both tell. */
 void inspection_print_json(FILE *to, const struct inspection *inspection,
                            const struct inspected *of);

@@ -105,12 +105,11 @@ static void print_json(struct report *report, const char *name, const struct ins
     const struct party *waiter = &inspection->waiters[i];
     printf("%s{\"place\":%zu,", i > 0 ? "," : "", i + 1);
     print_json_bytes(stdout, "id", waiter->id, waiter->id_size);
-    printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s,\"shares\":%s,\"client_since_ms\":",
-           party_kind(waiter), waiter->later ? "null" : json_bool(waiter->alive),
-           json_bool(waiter->listens), waiter->later ? "null" : json_bool(waiter->shares));
-    int64_t since = party_client_since_ms(waiter);
-    if (since < 0) fputs("null}", stdout);
-    else printf("%" PRId64 "}", since);
+    printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s,\"shares\":%s", party_kind(waiter),
+           waiter->later ? "null" : json_bool(waiter->alive), json_bool(waiter->listens),
+           waiter->later ? "null" : json_bool(waiter->shares));
+    inspection_print_seconds(stdout, "client_start_time_seconds", party_client_since_ms(waiter));
+    putchar('}');
   }
   puts("]}");
 }

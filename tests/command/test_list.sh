@@ -65,9 +65,9 @@ test_json() {
   hold a
   token=$(redis hget 'fairlock:{a}' token)
   expect 0 "$fairlock" list --json
-  same "$(jq -c 'del(.holders[].ttl_ms, .holders[].age_ms, .holders[].unheard_ms)' "$dir/out")" \
-    '{"name":"a","server":"127.0.0.1:'$port'","held":true,"shared":false,"limit":null,"holder_count":1,"holders":[{"id":"'$(redis hkeys a)'","kind":"fairlock","hold_count":1,"token":'$token',"since_ms":'$((token / 1000))',"lease_ms":30000,"alive":true,"listens":true}],"waiter_count":0}'
-  same "$(jq -c '.holders[]|[.unheard_ms >= 0, .ttl_ms > 0, .ttl_ms <= 30000, .age_ms >= 0, .age_ms < 60000]' "$dir/out")" '[true,true,true,true,true]'
+  same "$(jq -c 'del(.holders[].lease_remaining_seconds, .holders[].hold_seconds, .holders[].unheard_seconds) | .holders[].start_time_seconds |= (. * 1000 | round) | .holders[].lease_seconds |= . * 1' "$dir/out")" \
+    '{"name":"a","server":"127.0.0.1:'$port'","held":true,"shared":false,"limit":null,"holder_count":1,"holders":[{"id":"'$(redis hkeys a)'","kind":"fairlock","hold_count":1,"token":'$token',"start_time_seconds":'$((token / 1000))',"lease_seconds":30,"alive":true,"listens":true}],"waiter_count":0}'
+  same "$(jq -c '.holders[]|[.unheard_seconds >= 0, .lease_remaining_seconds > 0, .lease_remaining_seconds <= 30, .hold_seconds >= 0, .hold_seconds < 60]' "$dir/out")" '[true,true,true,true,true]'
   # an hour later
   redis hset 'fairlock:{a}' token $((token - 3720000000)) >"$dir/out"
   expect 0 "$fairlock" list a
@@ -83,7 +83,7 @@ test_of_others() {
   expect 0 "$fairlock" list
   same "$(tr '\n' ' ' <"$dir/out")" 'found: held by redisson:1 (redisson), 1 waiting free: free, 1 waiting '
   expect 0 "$fairlock" list --json found
-  same "$(jq -c '[(.holders[]|.token, .since_ms, .age_ms), .waiter_count]' "$dir/out")" '[null,null,null,1]'
+  same "$(jq -c '[(.holders[]|.token, .start_time_seconds, .hold_seconds), .waiter_count]' "$dir/out")" '[null,null,null,1]'
 }
 
 test_names() {
@@ -179,7 +179,7 @@ test_wholly_in_braces() {
 {x}: held by java:7 (redisson), 0 waiting'
   expect 0 "$fairlock" list --json '{x}'
   same "$(jq -c '[.name, (.holders[]|.kind, .id, .hold_count, .token), .waiter_count]' "$dir/out")" '["{x}","redisson","java:7",2,null,0]'
-  [ "$(jq ".holders[].ttl_ms" "$dir/out")" -gt 1000 ] || fail "$(cat "$dir/out")"
+  [ "$(jq '.holders[].lease_remaining_seconds > 1' "$dir/out")" = true ] || fail "$(cat "$dir/out")"
   for command in 'status {x}' 'watch {x}' 'break --yes {x}' 'run {x} -- true'; do
     # shellcheck disable=SC2086
     expect 64 "$fairlock" $command

@@ -168,7 +168,7 @@ test_processes() {
   kill -9 "$(agent_of $one)"
   ends 79 $one
   eventually shared 1
-  same "$(json '.holders[]|[.lease_ms, .alive]')" '[100000,true]'
+  same "$(json '.holders[]|[.lease_seconds * 1, .alive]')" '[100,true]'
   # its command is ended by a signal
   kill -INT $two
   ends 130 $two
@@ -195,7 +195,7 @@ test_options() {
   run -s --on-lost kill --lease 3 a sleep 60 2>"$dir/err.lost" &
   lost=$!
   eventually shared 2
-  expect 0 "$fairlock" break --holder "$(json '.holders | map(select(.lease_ms == 3000))[0].id' | tr -d '"')" a
+  expect 0 "$fairlock" break --holder "$(json '.holders | map(select(.lease_seconds == 3))[0].id' | tr -d '"')" a
   ends 79 $lost
   shared 1 || fail "$(json .)"
 }
@@ -358,10 +358,10 @@ test_status() {
   sed -n 6p "$dir/out" | grep -q '^     2  fairlock  listens  [^,]*, since ' || fail "$(cat "$dir/out")"
   for words in status list; do
     expect 0 "$fairlock" $words --json a
-    same "$(jq -c '[.held, .shared, .limit, .holder_count, .waiter_count, (.holders[0]|.id, .token, .lease_ms, .kind, .hold_count)]' "$dir/out")" \
-      "[true,true,3,3,2,\"$owner_one\",$token_one,100000,\"fairlock\",1]"
-    same "$(jq -c '[.holders[] | [.lease_ms, .kind, .hold_count, .alive, .listens, .unheard_ms < 20000, .since_ms == (.token / 1000 | floor)]]' "$dir/out")" \
-      '[[100000,"fairlock",1,true,true,true,true],[60000,"fairlock",1,true,true,true,true],[30000,"fairlock",1,true,true,true,true]]'
+    same "$(jq -c '[.held, .shared, .limit, .holder_count, .waiter_count, (.holders[0]|.id, .token, .lease_seconds * 1, .kind, .hold_count)]' "$dir/out")" \
+      "[true,true,3,3,2,\"$owner_one\",$token_one,100,\"fairlock\",1]"
+    same "$(jq -c '[.holders[] | [.lease_seconds * 1, .kind, .hold_count, .alive, .listens, .unheard_seconds < 20, (.start_time_seconds * 1000 | round) == (.token / 1000 | floor)]]' "$dir/out")" \
+      '[[100,"fairlock",1,true,true,true,true],[60,"fairlock",1,true,true,true,true],[30,"fairlock",1,true,true,true,true]]'
     same "$(jq -c '[.holders[2].id, .holders[2].token]' "$dir/out")" "[\"$owner\",$token]"
   done
   expect 0 "$fairlock" status --quiet a
@@ -379,13 +379,13 @@ test_status() {
     redis.call('hset', 'c', 'new:1', '5 ' .. now + 3721500 .. ' 1 3600000+') redis.call('pexpire', 'c', 3721000)" 0 >"$dir/out"
   expect 0 "$fairlock" status c
   printed ', 3600.0 s left of 3600.0, heard 0.0 s ago)'
-  same "$("$fairlock" status --json c | jq '.holders[0].ttl_ms > 3600000')" true
+  same "$("$fairlock" status --json c | jq '.holders[0].lease_remaining_seconds > 3600')" true
 }
 
 # renewed: the share with a lease of 3 s ends later than when this looked last, at $left ms from then
 renewed() {
   before=$left
-  left=$("$fairlock" status --json a | jq '.holders | map(select(.lease_ms == 3000))[0].ttl_ms')
+  left=$("$fairlock" status --json a | jq '.holders | map(select(.lease_seconds == 3))[0].lease_remaining_seconds * 1000 | round')
   [ "$left" -gt $((before + 100)) ]
 }
 

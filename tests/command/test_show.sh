@@ -53,19 +53,19 @@ test_status_json() {
   same "$(json '.held' | tr '\n' ' ')" 'false true '
   same "$(json '.holders[].id')" "\"$(redis hkeys a)\""
   same "$(json '.holders[].token')" "$(redis hget 'fairlock:{a}' token)"
-  same "$(json '.holders[].since_ms')" "$(($(redis hget 'fairlock:{a}' token) / 1000))"
-  same "$(json '.holders[]|[.kind,.hold_count,(.ttl_ms>0 and .ttl_ms<=30000)]')" '["fairlock",1,true]'
+  same "$(json '.holders[].start_time_seconds * 1000 | round')" "$(($(redis hget 'fairlock:{a}' token) / 1000))"
+  same "$(json '.holders[]|[.kind,.hold_count,(.lease_remaining_seconds>0 and .lease_remaining_seconds<=30)]')" '["fairlock",1,true]'
   same "$(json 'select(.held)|.waiters|map(.id)|join(" ")')" "\"$(redis lrange 'redisson_lock_queue:{a}' 0 -1 | tr '\n' ' ' | sed 's/ $//')\""
   same "$(json 'select(.held)|.waiters|map([.place,.kind,.alive,.listens])')" '[[1,"fairlock",true,true],[2,"fairlock",true,true]]'
-  same "$(json 'select(.held)|[.waiter_count, .holders[0].age_ms >= 0, .holders[0].age_ms < 60000]')" '[2,true,true]'
+  same "$(json 'select(.held)|[.waiter_count, .holders[0].hold_seconds >= 0, .holders[0].hold_seconds < 60]')" '[2,true,true]'
   # all that list tells
   cp "$dir/out" "$dir/status"
   expect 0 "$fairlock" list --json a
-  same "$(jq -c --slurpfile status "$dir/status" '[keys - ($status[1] | keys), .holders[0].age_ms >= $status[1].holders[0].age_ms]' "$dir/out")" '[[],true]'
+  same "$(jq -c --slurpfile status "$dir/status" '[keys - ($status[1] | keys), .holders[0].hold_seconds >= $status[1].holders[0].hold_seconds]' "$dir/out")" '[[],true]'
   cp "$dir/status" "$dir/out"
   # their clients came after the hold began, one after the other
-  same "$(json 'select(.held)|(.holders[0].since_ms <= .waiters[0].client_since_ms and .waiters[0].client_since_ms <= .waiters[1].client_since_ms)')" true
-  same "$(json "select(.held)|.waiters[1].client_since_ms <= $(now_ms)")" true
+  same "$(json 'select(.held)|(.holders[0].start_time_seconds <= .waiters[0].client_start_time_seconds and .waiters[0].client_start_time_seconds <= .waiters[1].client_start_time_seconds)')" true
+  same "$(json "select(.held)|.waiters[1].client_start_time_seconds <= $(now_ms) / 1000")" true
   kill $holder
   ends 143 $holder
 }
@@ -149,7 +149,7 @@ test_status_of_others() {
   printed 'held by redisson:1 (redisson, handed over, not confirmed yet, '
   redis persist a >"$dir/out"
   expect 0 "$fairlock" status --json a
-  same "$(json .ttl_ms)" null
+  same "$(json .lease_remaining_seconds)" null
   expect 0 "$fairlock" status a
   printed 'without end'
 }
@@ -165,7 +165,7 @@ test_client_since() {
   done
   redis rpush 'redisson_lock_queue:{a}' redisson.5.d4b5gl1o6q61:1 >"$dir/out"
   expect 0 "$fairlock" status --json a
-  same "$(json '[.waiters[].client_since_ms] | tostring')" \
+  same "$(json '[.waiters[].client_start_time_seconds | if . == null then . else . * 1000 | round end] | tostring')" \
     '"[1795337357223,1795337357223,1795337357000,4294967295991,null,1795337357026,null,null,null,null,null,null,null,null,null,null,null,null]"'
 }
 
@@ -475,7 +475,7 @@ test_dead_holder() {
   ! grep -q dead "$dir/out" || fail "$(cat "$dir/out")"
   for words in status list; do
     expect 0 "$fairlock" $words --json a
-    same "$(json '.holders[]|[.lease_ms, .unheard_ms < 100000, .alive, .listens]')" '[300000,true,true,true]'
+    same "$(json '.holders[]|[.lease_seconds * 1, .unheard_seconds < 100, .alive, .listens]')" '[300,true,true,true]'
   done
   # as long after its last renewal as if it had been cut off
   redis pexpire a 90000 >"$dir/answer"
@@ -484,13 +484,13 @@ test_dead_holder() {
   expect 0 "$fairlock" list a
   printed 's ago, probably dead) for '
   expect 0 "$fairlock" status --json a
-  same "$(json '.holders[]|[.lease_ms, .unheard_ms > 200000, .alive]')" '[300000,true,false]'
+  same "$(json '.holders[]|[.lease_seconds * 1, .unheard_seconds > 200, .alive]')" '[300,true,false]'
   kill $holder
   ends 143 $holder
   redis hset a peer:1 1 >"$dir/answer"
   redis pexpire a 9000 >"$dir/answer"
   expect 0 "$fairlock" status --json a
-  same "$(json '.holders[]|[.token, .since_ms, .age_ms, .lease_ms, .unheard_ms, .alive, .listens]')" '[null,null,null,null,null,null,false]'
+  same "$(json '.holders[]|[.token, .start_time_seconds, .hold_seconds, .lease_seconds, .unheard_seconds, .alive, .listens]')" '[null,null,null,null,null,null,false]'
   redis del a >"$dir/answer"
 }
 
