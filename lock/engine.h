@@ -74,6 +74,11 @@
 
 #include "fairlock.h"
 
+/* As in fairlock.h. */
+#define fairlock_engine_init       PORT_RELEASED(fairlock_engine_init)
+#define fairlock_engine_add        PORT_RELEASED(fairlock_engine_add)
+#define fairlock_engine_add_shared PORT_RELEASED(fairlock_engine_add_shared)
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -156,10 +156,19 @@ const char *fairlock_status_name(int status);
 
 /* The configuration */
 
-/* See port.h: a library for other threads does not link. */
-#ifdef PORT_THREADS
-#define fairlock_client_init PORT_NAMED(fairlock_client_init, PORT_THREADS)
-#endif
+/* For port.h: what does not link with a library of another release, or for other threads. */
+#define fairlock_client_init         PORT_NAMED(fairlock_client_init)
+#define fairlock_init                PORT_NAMED(fairlock_init)
+#define fairlock_init_bytes          PORT_NAMED(fairlock_init_bytes)
+#define fairlock_init_shared         PORT_NAMED(fairlock_init_shared)
+#define fairlock_init_shared_bytes   PORT_NAMED(fairlock_init_shared_bytes)
+#define fairlock_follow              PORT_NAMED(fairlock_follow)
+#define fairlock_set_log             PORT_NAMED(fairlock_set_log)
+#define fairlock_use_credentials     PORT_NAMED(fairlock_use_credentials)
+#define fairlock_use_keeping         PORT_NAMED(fairlock_use_keeping)
+#define fairlock_use_sharing         PORT_NAMED(fairlock_use_sharing)
+#define fairlock_start_force_release PORT_NAMED(fairlock_start_force_release)
+#define fairlock_start_ask_release   PORT_NAMED(fairlock_start_ask_release)
 
 struct fairlock;
 struct fairlock_client;

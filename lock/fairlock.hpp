@@ -68,8 +68,13 @@
 #endif
 #endif
 
+/* As port.h says: objects that were compiled for different releases do not link. */
+#define FAIRLOCK_INSIDE PORT_NAMED(inside)
+
 /* The lock in C++. */
 namespace fair
+{
+inline namespace FAIRLOCK_INSIDE
 {
 
 #ifdef __cpp_exceptions
@@ -1172,6 +1177,7 @@ private:
 /* Up to eight permits at a time by this object: basic_semaphore<10> for ten. */
 typedef basic_semaphore<8> semaphore;
 
+} // namespace FAIRLOCK_INSIDE
 } // namespace fair
 
 #endif

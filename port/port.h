@@ -30,17 +30,33 @@
 
 #include "port_types.h" /* of the threads port: struct port_mutex and struct port_event */
 
-/*
- * The sizes of the client's structs depend on the threads port. So that a program does not link with
- * a library that was compiled for another one, port_types.h defines PORT_THREADS as a name of its
- * own, and fairlock_client_init() bears that name: the linker then misses, for example,
- * fairlock_client_init_port_freertos. POSIX's port has no such name, so that other languages find the
- * function by its own.
- */
-#ifdef PORT_THREADS
-#define PORT_JOIN(name, threads)  name##_##threads
-#define PORT_NAMED(name, threads) PORT_JOIN(name, threads)
+/* This release, as part of a name; with the version in fairlock.h. */
+#define PORT_RELEASE 1_0_0_rc2
+
+#ifndef PORT_THREADS
+#error "port_types.h has to define PORT_THREADS, a name of the threads port's own"
 #endif
+
+/* For those below: joins two names. */
+#define PORT_JOIN(name, mark)   name##_##mark
+#define PORT_EXPAND(name, mark) PORT_JOIN(name, mark)
+
+/*
+ * The sizes of the structs in a program's memory depend on the release, and those of a client on the
+ * threads port, too. So that no object links with a library of other ones, the functions that are given
+ * such memory bear the release in their names, and those that a client goes with also the port: the
+ * linker then misses, for example, fairlock_init_1_0_0_port_freertos. port_types.h defines PORT_THREADS as
+ * a name of its own.
+ */
+#define PORT_RELEASED(name) PORT_EXPAND(name, PORT_RELEASE)
+#define PORT_NAMED(name)    PORT_EXPAND(PORT_RELEASED(name), PORT_THREADS)
+
+/*
+ * The name of a function as the linker has it, a string, for dlsym(): a library of another release does
+ * not have what the headers of this one name so.
+ */
+#define PORT_SYMBOL(name) PORT_TEXT(name)
+#define PORT_TEXT(name)   #name
 
 #ifdef __cplusplus
 extern "C" {

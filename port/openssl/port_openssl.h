@@ -129,6 +129,9 @@ struct port_openssl {
   unsigned char incoming[4096];
 };
 
+/* As in fairlock.h: it is given memory of the program. */
+#define port_openssl_init PORT_RELEASED(port_openssl_init)
+
 /*
  * Makes tls ready, around a transport that is not connected. Reads the files, opens no connection.
  * config is copied. Returns NULL, or which of config's files cannot be used

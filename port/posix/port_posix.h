@@ -90,6 +90,12 @@ struct port_posix {
   int failure;
 };
 
+/* As in fairlock.h: they are given memory of the program. */
+#define port_posix_tcp      PORT_RELEASED(port_posix_tcp)
+#define port_posix_unix     PORT_RELEASED(port_posix_unix)
+#define port_posix_url      PORT_RELEASED(port_posix_url)
+#define port_posix_read_url PORT_RELEASED(port_posix_read_url)
+
 /*
  * Makes a transport to the server at host (an IPv4 or IPv6 address without brackets, or a name) and
  * service (a port number, or a name such as "redis"). All addresses of a name are tried in order:

@@ -30,7 +30,7 @@ MANUAL = "boards/fairlock/fairlock.1"
 FOLDERS = ["resp", "port", "port/posix", "port/openssl", "lock"]
 
 # Macros that may change: the version, and room that the program provides when it is compiled anew.
-MAY_CHANGE = re.compile(r"_VERSION|_SIZE$|_OVERHEAD$|_SUFFIX$")
+MAY_CHANGE = re.compile(r"_VERSION|^PORT_RELEASE$|_SIZE$|_OVERHEAD$|_SUFFIX$")
 MAY_GROW = re.compile(r"_MAX(_MS)?$")
 MAY_FALL = re.compile(r"_MIN(_MS)?$")
 
@@ -42,6 +42,14 @@ def eased(name, old, new):
         return False
     before, after = (int(number.group(1), 0) for number in numbers)
     return bool(MAY_GROW.search(name) if after > before else MAY_FALL.search(name))
+
+
+# What names have at their end so that objects of different releases do not link: port.h.
+NAMED = re.compile(r"_\d+_\d+_\d+(_rc\d+)?(_port_posix)?$")
+
+
+def plain(name):
+    return NAMED.sub("", name)
 
 
 # members: (name, type) of those that are not private. size in bytes.
@@ -151,7 +159,7 @@ class Release:
         for line in lines:
             found = re.match(r"/\* (.*?):\d+:\w+ \*/ (?:extern )?(.*?(\w+) \(.*);", line)
             if found and self._ours(found.group(1)):
-                self.declared[found.group(1)].append(found.group(3))
+                self.declared[found.group(1)].append(plain(found.group(3)))
                 yield found.group(2) + " { for (;;); }\n"
 
     def functions_of(self, header):
@@ -171,7 +179,7 @@ class Release:
             macro = re.match(r"#define (\w+)(\(.*?\))?\s*(.*)", line)
             if macro and self._ours(path) and not self.headers[path].private and self.headers[path].promised:
                 name, parameters, value = macro.groups()
-                if not name.endswith("_H"):
+                if not name.endswith("_H") and not value.startswith(("PORT_NAMED(", "PORT_RELEASED(")):
                     self.macros[name] = " ".join(value.split())
                     self.parameters[name] = parameters or "none"
         self.version = self.macros["FAIRLOCK_VERSION"].strip('"')
@@ -184,8 +192,8 @@ class Release:
         for node in corpus.iter():
             header = self.headers.get(node.get("filepath"))
             if node.tag == "function-decl" and node.get("elf-symbol-id"):
-                if node.get("name") not in self.free:
-                    self.functions[node.get("name")] = self._function(node)
+                if plain(node.get("name")) not in self.free:
+                    self.functions[plain(node.get("name"))] = self._function(node)
             elif header is None or not header.promised or node.get("is-declaration-only"):
                 continue
             elif node.tag in ("class-decl", "union-decl"):
@@ -291,7 +299,7 @@ class Comparison:
 def undefined(release, library):
     """What the headers declare and the library lacks, but for ports that it was built without."""
     lines = run("nm", "-g", "--defined-only", library).split("\n")
-    there = {line.split()[-1] for line in lines if " T " in line}
+    there = {plain(line.split()[-1]) for line in lines if " T " in line}
     return [name for names in release.declared.values() if there.intersection(names)
             for name in names if name not in there]
 

@@ -23,6 +23,7 @@ case $version in *-rc*) last=${version##*-rc} ;; *) last=99 ;; esac
 names "the header's numbers" "$numbers$(echo "$version" | sed 's/^[0-9.]*//')"
 number=$(echo "$numbers" | awk -F . -v last="$last" '{ print $1 * 1000000 + $2 * 10000 + $3 * 100 + last "L" }')
 names "the number to compare, $number" "$([ "$(expand FAIRLOCK_VERSION_NUMBER)" = "$number" ] && echo "$version")"
+names "port.h, in the names of functions" "$(sed -n 's/^#define PORT_RELEASE //p' port/port.h | sed 's/_rc/-rc/; s/_/./g')"
 names "the Makefile, by what it writes to fairlock.pc" "$(sed -n 's/^Version: //p' "$build/fairlock.pc")"
 names "fairlock --version, from fairlock_version()" \
   "$("$build/fairlock" --version | sed "s/^fairlock \(.*\), format $(expand FAIRLOCK_FORMAT)\$/\1/")"

@@ -261,7 +261,7 @@ test_freertos() {
   nm -u "$dir/user/build/libprogram.a" | awk '$2 ~ /^(fairlock|resp)_/ { print $2 }' | sort -u >"$dir/needed"
   nm --defined-only "$core" | awk '$2 == "T" { print $3 }' | sort >"$dir/there"
   [ -z "$(comm -23 "$dir/needed" "$dir/there")" ] || fail "it lacks $(comm -23 "$dir/needed" "$dir/there")"
-  grep -qx fairlock_client_init_port_freertos "$dir/needed" || fail "it would link with another core"
+  grep -qx 'fairlock_client_init_.*_port_freertos' "$dir/needed" || fail "it would link with another core"
   grep -qx port_mutex_init "$dir/there" || fail "the core has no threads"
   sed -i 's|port/freertos)|port/lwip)|' "$dir/user/CMakeLists.txt"
   expect 1 cmake -S "$dir/user" -B "$dir/user/other"

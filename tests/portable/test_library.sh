@@ -102,7 +102,137 @@ EOF
   printed "200 turns $(redis hget 'fairlock:{door}' token)"
 }
 
+# headers_of WHAT: in $dir/WHAT, the public headers of another release, or for other threads
+headers_of() {
+  mkdir -p "$dir/$1"
+  cp -r "$build/include/fairlock" "$dir/$1"
+  case $1 in
+    release) sed -i 's/^#define PORT_RELEASE .*/#define PORT_RELEASE 1_0_9/' "$dir/$1/fairlock/port.h" ;;
+    threads) cp port/single/port_types.h "$dir/$1/fairlock" ;;
+  esac
+}
+
+# Each line, alone in an object, gives the library memory whose size the headers say.
+gives_memory() {
+  cat <<'END'
+fairlock_client_init(&client, &config, &transport)
+fairlock_init(&handle, &client, "door")
+fairlock_init_bytes(&handle, &client, "door", 4)
+fairlock_init_shared(&shared, &client, "door", 0)
+fairlock_init_shared_bytes(&shared, &client, "door", 4, 0)
+fairlock_follow(&client, &topology)
+fairlock_set_log(&client, &log)
+fairlock_use_credentials(&client, &credentials)
+fairlock_use_keeping(&client, &keeping)
+fairlock_use_sharing(&client, &sharing)
+fairlock_start_force_release(&handle, &target)
+fairlock_start_ask_release(&handle, &target)
+fairlock_engine_init(&engine, &config)
+fairlock_engine_add(&engine, &handle, "door", 4)
+fairlock_engine_add_shared(&engine, &shared, "door", 4, 0)
+port_posix_tcp(&socket, "127.0.0.1", "1")
+port_posix_unix(&socket, "door")
+port_posix_url(&server, "redis://door")
+port_posix_read_url(&server, "redis://door")
+END
+}
+
+# program CALL: in $dir/program.c, one that makes it
+program() {
+  cat >"$dir/program.c" <<END
+#include <fairlock/engine.h>
+#include <fairlock/port_posix.h>
+static struct fairlock_client client;
+static struct fairlock_engine engine;
+static struct fairlock_config config;
+static struct port_transport transport;
+static struct port_posix socket;
+static struct port_posix_server server;
+static struct fairlock handle;
+static struct fairlock_shared shared;
+static struct fairlock_topology topology;
+static struct fairlock_log log;
+static struct fairlock_credentials credentials;
+static struct fairlock_keeping keeping;
+static struct fairlock_sharing sharing;
+static struct fairlock_target target;
+const void *const all[] = {&client, &engine, &config, &transport, &socket, &server, &handle, &shared, &topology, &log,
+                           &credentials, &keeping, &sharing, &target};
+int main(void)
+{
+  (void)$1;
+  return 0;
+}
+END
+}
+
+# Objects of other headers do not link with this library: nothing else would tell.
+test_other_headers_do_not_link() {
+  for headers in release threads; do headers_of $headers; done
+  gives_memory | while read -r call; do
+    program "$call"
+    function=${call%%(*}
+    expect 0 gcc -I"$build/include" -o "$dir/program" "$dir/program.c" "$build/liblock.a" -pthread
+    for headers in release threads; do
+      expect 0 gcc -I"$dir/$headers" -c -o "$dir/object.o" "$dir/program.c"
+      # that of an engine, or of a transport, is the same for all threads ports
+      case $headers:$function in threads:port_* | threads:fairlock_engine_*) continue ;; esac
+      expect 1 gcc -o "$dir/program" "$dir/object.o" "$build/liblock.a" -pthread
+      case $headers in release) end=_1_0_9 ;; *) end=_[0-9a-z_]*_port_single ;; esac
+      grep -q "undefined .*$function$end" "$dir/err" || fail "$(cat "$dir/err")"
+    done
+  done || exit 1
+}
+
+# Two objects of C++ that have a handle in common, of which one has other headers.
+test_other_headers_do_not_link_from_cxx() {
+  for headers in release threads; do headers_of $headers; done
+  echo '#include <fairlock/fairlock.hpp>
+std::uint64_t token_of(fair::handle &door) { return door.token(); }' >"$dir/part.cc"
+  echo '#include <fairlock/fairlock.hpp>
+std::uint64_t token_of(fair::handle &door);
+int main(int, char **arguments) { return (int)token_of(*(fair::handle *)arguments); }' >"$dir/main.cc"
+  for compiler in g++ clang++; do
+    expect 0 $compiler -std=c++11 -I"$build/include" -c -o "$dir/main.o" "$dir/main.cc"
+    expect 0 $compiler -std=c++11 -I"$build/include" -c -o "$dir/part.o" "$dir/part.cc"
+    expect 0 $compiler -o "$dir/program" "$dir/main.o" "$dir/part.o" "$build/liblock.a" -pthread
+    for headers in release threads; do
+      expect 0 $compiler -std=c++11 -I"$dir/$headers" -c -o "$dir/part.o" "$dir/part.cc"
+      expect 1 $compiler -o "$dir/program" "$dir/main.o" "$dir/part.o" "$build/liblock.a" -pthread
+      said token_of
+    done
+  done
+}
+
+# A program that loads the library finds out before it gives it memory.
+test_loaded_library_of_another_release() {
+  headers_of release
+  expect 0 cc -shared -o "$dir/lock.so" -Wl,--whole-archive "$build/liblock.a" -Wl,--no-whole-archive -pthread
+  cat >"$dir/loads.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <fairlock/fairlock.h>
+int main(int count, char **arguments)
+{
+  void *library = dlopen(arguments[count - 1], RTLD_NOW);
+  const char *(*version)(void);
+  *(void **)&version = dlsym(library, PORT_SYMBOL(fairlock_version));
+  bool same = strcmp(version(), FAIRLOCK_VERSION) == 0;
+  printf("%s %s\n", same ? "same" : "other", dlsym(library, PORT_SYMBOL(fairlock_client_init)) ? "there" : "missing");
+  return 0;
+}
+END
+  expect 0 cc -Wall -Wextra -Werror -I"$build/include" -o "$dir/loads" "$dir/loads.c" -ldl
+  expect 0 "$dir/loads" "$dir/lock.so"
+  printed 'same there'
+  sed -i 's/^#define FAIRLOCK_VERSION .*/#define FAIRLOCK_VERSION "1.0.9"/' "$dir/release/fairlock/fairlock.h"
+  expect 0 cc -Wall -Wextra -Werror -I"$dir/release" -o "$dir/loads" "$dir/loads.c" -ldl
+  expect 0 "$dir/loads" "$dir/lock.so"
+  printed 'other missing'
+}
+
 [ $# -eq 0 ] || run_tests "$@"
 run_tests used_from_cxx_with_gcc used_from_cxx_with_clang all_functions_are_used_from_cxx symbols_have_a_prefix \
   private_functions_have_the_name_of_their_file \
-  in_a_shared_object
+  in_a_shared_object other_headers_do_not_link other_headers_do_not_link_from_cxx loaded_library_of_another_release

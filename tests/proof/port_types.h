@@ -2,6 +2,8 @@
 #ifndef FAIRLOCK_PORT_TYPES_H
 #define FAIRLOCK_PORT_TYPES_H
 
+#define PORT_THREADS proof
+
 struct port_mutex {
   char unused;
 };

@@ -171,7 +171,7 @@ git archive HEAD resp lock port | tar -x -C "$out/before"
 symbols() {
   for object in "$1"/*.o; do
     "$nm" -S "$object" | awk -v file="$(basename "$object" .o)" 'NF == 4 {print file "." $4, $2}'
-  done | sed 's/\.[a-z]*\.[0-9]* / /; s/\.[0-9]* / /'
+  done | sed 's/\.[a-z]*\.[0-9]* / /; s/\.[0-9]* / /; s/_[0-9]*_[0-9]*_[0-9]*\(_rc[0-9]*\)*\(_port_single\)* / /'
 }
 rm -f "$out/structs.o"
 symbols "$out/before/objects" >"$out/was"

@@ -28,8 +28,9 @@ for object in "$out"/*.o; do
     }'
 done | sort -u >"$out/objects.taken"
 
+named=$(sh tests/tools/named.sh)
 roots=$(cat lock/fairlock.h lock/engine.h resp/resp.h |
-  sed -n 's/^[a-z][^(]*[ *]\(\(fairlock\|resp\)_[a-z_]*\)(.*/\1/p' | sed 's/^fairlock_client_init$/&_port_single/' | tr '\n' ' ')
+  sed -n 's/^[a-z][^(]*[ *]\(\(fairlock\|resp\)_[a-z_]*\)(.*/\1/p' | sed "$named" | tr '\n' ' ')
 # What a program may use: the option, and the files that only those link who do.
 options="following=topology.c log=events.c credentials=credentials.c sharing=share.c,downgrade.c"
 # column NAME: the depths in a program that uses this of the options alone
@@ -42,7 +43,7 @@ column() {
   done
   awk -f tests/tools/stack.awk -v whole=1 -v roots="$roots" -v without="$without" lock/calls.txt "$out/objects.taken" \
     "$out"/*.ci >"$out/column"
-  sed "s/^/$1 /" "$out/column"
+  sed "s/^/$1 /; s/_[0-9]*_[0-9]*_[0-9]*\(_rc[0-9]*\)*\(_port_single\)* / /" "$out/column"
 }
 columns="plain $(for option in $options; do printf '%s ' "${option%=*}"; done)all"
 for name in $columns; do column "$name"; done >"$out/depths"

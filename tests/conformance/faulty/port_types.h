@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+/* for port.h */
+#define PORT_THREADS faulty
+
 struct port_mutex {
   pthread_mutex_t mutex;
 };

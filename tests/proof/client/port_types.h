@@ -3,6 +3,7 @@
 #define FAIRLOCK_PORT_TYPES_H
 
 #define PORT_PROCESSES 1
+#define PORT_THREADS   proof
 
 struct port_mutex {
   int any;
