@@ -827,15 +827,15 @@ void fairlock_stop(struct fairlock_client *client)
   port_mutex_unlock(&client->mutex);
 }
 
-void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE])
+void fairlock_error(struct fairlock_client *client, char *text, size_t size)
 {
-  FAIRLOCK_ASSERT(text != NULL);
-  if (forked(client)) {
-    text[0] = 0;
-    return;
-  }
+  FAIRLOCK_ASSERT(text != NULL && size > 0);
+  text[0] = 0;
+  if (forked(client)) return;
   lock(client);
-  memcpy(text, client->engine.error, FAIRLOCK_ERROR_SIZE);
+  if (size > FAIRLOCK_ERROR_SIZE) size = FAIRLOCK_ERROR_SIZE;
+  memcpy(text, client->engine.error, size - 1);
+  text[size - 1] = 0;
   port_mutex_unlock(&client->mutex);
 }
 
@@ -849,31 +849,35 @@ int fairlock_server_status(struct fairlock_client *client)
   return unlock(client, failed ? engine->failure : engine->last_error);
 }
 
-struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
+void fairlock_read_counters(struct fairlock_client *client, struct fairlock_counters *counters,
+                            size_t size)
 {
-  if (forked(client)) return (struct fairlock_counters){0};
+  FAIRLOCK_ASSERT(counters != NULL);
+  memset(counters, 0, size);
+  if (forked(client)) return;
   lock(client);
   struct fairlock_counters stats = client->engine.counters;
   stats.waits = stats.granted + stats.polled;
+  memcpy(counters, &stats, size < sizeof stats ? size : sizeof stats);
   port_mutex_unlock(&client->mutex);
-  return stats;
 }
 
-void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE])
+void fairlock_id(struct fairlock *handle, char *text, size_t size)
 {
-  FAIRLOCK_ASSERT(text != NULL);
-  if (forked(client_of(handle))) {
-    text[0] = 0;
-    return;
-  }
+  FAIRLOCK_ASSERT(text != NULL && size > 0);
+  text[0] = 0;
+  if (forked(client_of(handle))) return;
   struct fairlock_client *client = lock_client_of(handle);
   const struct fairlock_engine *engine = &client->engine;
-  size_t size = engine->id_size;
-  if (size > 0) {
-    memcpy(text, engine->id, size);
-    text[size++] = ':';
-    size += resp_format_number(text + size, handle->number);
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  size_t length = engine->id_size;
+  if (length > 0) {
+    memcpy(id, engine->id, length);
+    id[length++] = ':';
+    length += resp_format_number(id + length, handle->number);
   }
-  text[size] = 0;
   unlock(client, 0);
+  if (length >= size) return;
+  memcpy(text, id, length);
+  text[length] = 0;
 }

@@ -28,7 +28,8 @@ static void log_text(const struct fairlock_log *log, enum fairlock_log_event kin
 }
 
 /*
- * True if the event was a message that asks a holder to release: its text is the token of the hold.
+ * True if the event was a message that asks a holder to release: its text is the token of the hold, and
+ * perhaps words, of which the first does not begin with a digit.
  */
 static bool asks_holder(const struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -36,7 +37,12 @@ static bool asks_holder(const struct fairlock_engine *engine, const struct resp_
   int64_t token;
   if (engine->value_type != RESP_PUSH || engine->push_type != PUSH_MESSAGE) return false;
   if (engine->element != 3 || event->depth != 1 || handle == NULL || !holding(handle)) return false;
-  return resp_parse_number(event->data, event->size, &token) && (uint64_t)token == handle->token;
+  size_t at = 0;
+  while (at < event->size && event->data[at] != ' ')
+    at++;
+  if (at + 1 < event->size && event->data[at + 1] >= '0' && event->data[at + 1] <= '9')
+    return false;
+  return resp_parse_number(event->data, at, &token) && (uint64_t)token == handle->token;
 }
 
 /*

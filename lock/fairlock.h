@@ -173,8 +173,38 @@ const char *fairlock_status_name(int status);
 struct fairlock;
 struct fairlock_client;
 
+/* Why a hold is lost, as far as is known. */
+enum fairlock_loss_reason {
+  FAIRLOCK_LOSS_ENDED, /* the server does not have it any more: somebody forced its release, its key was
+                          deleted, its lease ran out there, or a fail-over has lost it */
+  FAIRLOCK_LOSS_TIME /* its lease has run out here: it is not renewed, or no renewal was answered in
+                          time. The server may still have it for a moment */
+};
+
+/* A hold that is lost. Valid during the call only, as are those below; later releases add members. */
+struct fairlock_loss {
+  uint64_t token;                   /* that of the hold */
+  enum fairlock_loss_reason reason; /* take one that you do not know for _ENDED */
+};
+
+/* How an operation has ended. */
+struct fairlock_end {
+  uint64_t token; /* that of the hold; if there is none now, of the handle's last one, or 0 */
+  int status;     /* its result */
+};
+
+/* A message that asks for a lock. */
+struct fairlock_asking {
+  uint64_t token; /* that of the hold */
+  const char
+      *words;  /* who asks, a word, and perhaps a space and why: any bytes, without a NUL, which
+                        anybody may have sent: escape what you show */
+  size_t size; /* how many; 0: the message does not say it */
+};
+
 /* A callback: a hold is lost. Called once for each, also if the release finds it. */
-typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
+typedef void (*fairlock_lost_fn)(struct fairlock *handle, const struct fairlock_loss *loss,
+                                 void *context);
 
 /*
  * A callback: an operation has ended that was begun with FAIRLOCK_PENDING; fairlock_result() has
@@ -184,14 +214,16 @@ typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
  * call that began it has returned. Put the handle on a list, or wake a task, and act on it later: a
  * loop looks at its list before it sleeps, also after it has begun something.
  */
-typedef void (*fairlock_ended_fn)(struct fairlock *handle, int status, void *context);
+typedef void (*fairlock_ended_fn)(struct fairlock *handle, const struct fairlock_end *end,
+                                  void *context);
 
 /*
  * A callback: an operator asks the holder to release, by fairlock_ask_release() or `fairlock break
  * --ask`. The hold goes on until the program releases it. Called once for each message; a message may
  * be lost.
  */
-typedef void (*fairlock_asked_fn)(struct fairlock *handle, void *context);
+typedef void (*fairlock_asked_fn)(struct fairlock *handle, const struct fairlock_asking *asking,
+                                  void *context);
 
 /*
  * What a client needs to know. It stays unchanged as long as the client, and may be const, in
@@ -447,9 +479,12 @@ void fairlock_stop(struct fairlock_client *client);
 
 /* What happened */
 
-/* Copies the server's last error text, with a NUL, cut off if it is longer; "": there was none. */
+/*
+ * Copies the server's last error text into size bytes (1 or more), with a NUL, cut off if it is longer;
+ * "": there was none. FAIRLOCK_ERROR_SIZE has room for all of it.
+ */
 #define FAIRLOCK_ERROR_SIZE 64
-void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE]);
+void fairlock_error(struct fairlock_client *client, char *text, size_t size);
 
 /*
  * Why the server gives no useful answers at present, as a status; FAIRLOCK_OK: it does, or nothing
@@ -459,11 +494,12 @@ void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZ
 int fairlock_server_status(struct fairlock_client *client);
 
 /*
- * Copies the id under which handle holds and waits, "<client id>:<number>", with a NUL; "" before
- * the first connection, when the client makes its id, which it never changes.
+ * Copies the id under which handle holds and waits, "<client id>:<number>", into size bytes (1 or more),
+ * with a NUL; "" before the first connection, when the client makes its id, which it never changes, and
+ * if there is not room for all of it, as in FAIRLOCK_HOLDER_ID_SIZE.
  */
 #define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 12U)
-void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE]);
+void fairlock_id(struct fairlock *handle, char *text, size_t size);
 
 /* Counts since fairlock_client_init(). Each counter wraps around at 2^32. */
 struct fairlock_counters {
@@ -477,8 +513,12 @@ struct fairlock_counters {
   uint32_t requests;     /* scripts sent, and AUTHs on open connections */
 };
 
-/* What happened so far. */
-struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
+/*
+ * Copies what happened so far. size: sizeof *counters, as your program was compiled; members that the
+ * library does not have are 0.
+ */
+void fairlock_read_counters(struct fairlock_client *client, struct fairlock_counters *counters,
+                            size_t size);
 
 /* The memory of struct fairlock_client and struct fairlock, a handle: all of it private. */
 #include "state.h"
@@ -497,9 +537,10 @@ enum fairlock_log_event {
   FAIRLOCK_LOG_REFUSED,       /* the server has refused a request, for now or for good. text: its
                                  message, which begins with a code such as NOPERM, as
                                  fairlock_error() gives it */
-  FAIRLOCK_LOG_ASKED          /* see fairlock_asked_fn. text: the token of the hold. Without `asked`
-                                 in the configuration, only a holder that has waited in the queue,
-                                 or keeps its locks, listens */
+  FAIRLOCK_LOG_ASKED /* see fairlock_asked_fn. text: the token of the hold, and who asks and
+                                 why, as they were sent, cut off to FAIRLOCK_ERROR_SIZE. Without
+                                 `asked` in the configuration, only a holder that has waited in the
+                                 queue, or keeps its locks, listens */
 };
 
 /*
@@ -796,9 +837,11 @@ struct fairlock_report {
 
 /*
  * A callback: one entry. The holders come first (place 0), one if the lock is not shared, then each
- * waiter in order. If the connection breaks meanwhile, all begins again with the first holder.
+ * waiter in order. Returns whether to go on: after false it is not called again, and the inspection
+ * ends with FAIRLOCK_OK when the rest of the answer was read. If the connection breaks meanwhile, all begins again
+ * with the first holder.
  */
-typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
+typedef bool (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
 
 /*
  * Reports who holds the lock called name, and who waits, in order, and changes nothing. Returns

@@ -95,8 +95,9 @@ static void end_operation(struct fairlock *handle, int result)
   if (holding(handle) && handle->phase != HELD) set_phase(handle, HELD);
   handle->result = handle->leave_result < 0 ? handle->leave_result : (int8_t)result;
   handle->leave_result = FAIRLOCK_OK;
-  if (config->ended != NULL && !handle->awaited)
-    config->ended(handle, handle->result, config->ended_context);
+  if (config->ended == NULL || handle->awaited) return;
+  const struct fairlock_end end = {handle->token, handle->result};
+  config->ended(handle, &end, config->ended_context);
 }
 
 /* The handle is FREE now. If it was being removed, the result is always FAIRLOCK_OK. */
@@ -120,7 +121,11 @@ static void tell_loss(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   engine->counters.losses++;
-  if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
+  if (engine->config->lost == NULL) return;
+  bool over = reached(engine->now, handle->ends_at);
+  const struct fairlock_loss loss = {handle->token,
+                                     over ? FAIRLOCK_LOSS_TIME : FAIRLOCK_LOSS_ENDED};
+  engine->config->lost(handle, &loss, engine->config->lost_context);
 }
 
 /*
@@ -870,9 +875,10 @@ static void on_grant(struct fairlock *handle, const int64_t message[3])
 /*
  * A message came on the handle's channel: {token, time, claim_ms}. claim_ms > 0: the lock was
  * granted at this time of the server, for claim_ms. claim_ms 0: the message asks the holder with
- * this token to release; a waiter asks the server now.
+ * this token to release; a waiter asks the server now. words: what is behind the token.
  */
-void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3])
+void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3],
+                                const uint8_t *words, size_t size)
 {
   bool grant = (uint32_t)message[2] != 0;
   if (waiting(handle)) {
@@ -880,8 +886,10 @@ void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3
     if (grant) on_grant(handle, message);
   } else if (holding(handle)) {
     const struct fairlock_config *config = handle->engine->config;
-    if (config->asked != NULL && !grant && (uint64_t)message[0] == handle->token)
-      config->asked(handle, config->asked_context);
+    if (config->asked != NULL && !grant && (uint64_t)message[0] == handle->token) {
+      const struct fairlock_asking asking = {handle->token, (const char *)words, size};
+      config->asked(handle, &asking, config->asked_context);
+    }
   } else if (handle->phase == FREE && grant) {
     handle->flags |= OWED;
     handle->left_until = handle->engine->now + handle->engine->waiter_ms;

@@ -108,7 +108,8 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
   report.id_size = event->cut ? 1 : event->size;
   if (holds) take_holder(engine, &report);
   else take_waiter(engine, element, &report);
-  engine->report(&report, engine->report_context);
+  if (engine->report != NULL && !engine->report(&report, engine->report_context))
+    engine->report = NULL;
 }
 
 /* The reply has ended: FAIRLOCK_OK if it is whole; if not, the connection breaks. */

@@ -402,7 +402,8 @@ static inline void fairlock_handle_outlast(struct fairlock *handle, uint32_t lea
 }
 
 void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent_at);
-void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3]);
+void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3],
+                                const uint8_t *words, size_t size);
 void fairlock_handle_on_subscribed(struct fairlock *handle, int status);
 void fairlock_handle_owe(struct fairlock *handle);
 void fairlock_handle_on_broken(struct fairlock *handle);

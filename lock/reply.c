@@ -285,7 +285,7 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
   }
   if (claim_ms == 0 && !alone) numbers[0] = 0;
   numbers[2] = claim_ms;
-  fairlock_handle_on_message(engine->addressee, numbers);
+  fairlock_handle_on_message(engine->addressee, numbers, text, size);
 }
 
 /* Takes an element of a push: its kind, the channel, the text. */

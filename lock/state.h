@@ -400,7 +400,8 @@ struct fairlock_engine {
 
   /* inspect.c */
   const struct fairlock_query *inspection;
-  void (*report)(const struct fairlock_report *report, void *context);
+  /* NULL: the program has stopped it */
+  bool (*report)(const struct fairlock_report *report, void *context);
   void *report_context;
 
   /* for the next greeting or AUTH: the configuration's, or set by topology.c and credentials.c */

@@ -290,7 +290,7 @@ struct port_transport *FairlockClient::transport()
 }
 
 /* Called from inside of the library: what moves has to stop now, before anything that may block. */
-void FairlockClient::onLost(struct fairlock *handle, void *)
+void FairlockClient::onLost(struct fairlock *handle, const struct fairlock_loss *, void *)
 {
   FairlockHandle *lost = FairlockHandle::find(handle);
   if (lost == nullptr) return;
@@ -299,11 +299,11 @@ void FairlockClient::onLost(struct fairlock *handle, void *)
   if (lost->lost_ != nullptr) lost->lost_(*lost);
 }
 
-void FairlockClient::onEnded(struct fairlock *handle, int status, void *)
+void FairlockClient::onEnded(struct fairlock *handle, const struct fairlock_end *end, void *)
 {
   FairlockHandle *ended = FairlockHandle::find(handle);
   if (ended == nullptr) return;
-  ended->status_ = status;
+  ended->status_ = end->status;
   ended->ended_ = ended->doing_ == FairlockHandle::Acquiring;
   ended->doing_ = FairlockHandle::Resting;
 }

@@ -167,8 +167,8 @@ private:
   static int transportSend(void *context, const void *data, size_t size);
   static int transportReceive(void *context, void *data, size_t size, uint32_t timeout_ms);
   static void transportClose(void *context);
-  static void onLost(struct fairlock *handle, void *context);
-  static void onEnded(struct fairlock *handle, int status, void *context);
+  static void onLost(struct fairlock *handle, const struct fairlock_loss *loss, void *context);
+  static void onEnded(struct fairlock *handle, const struct fairlock_end *end, void *context);
 
   Client *net_;
   const char *host_; /* nullptr: the address */

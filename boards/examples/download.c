@@ -23,8 +23,9 @@ static enum step step;
 static uint32_t since;
 
 /* The share ended before it was released, and another device may download in its place. */
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)handle;
   (void)context;
   if (step != RESTING) step = STOPPING; /* else the release has found it */

@@ -32,8 +32,9 @@ static struct fairlock door;
  * fairlock_remaining_ms(), has to cut the power then. It may be the release that finds it, when nothing
  * moves any more.
  */
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   struct work *work = context;
   (void)handle;
   if (work->step == MOVING) work->step = STOPPING;

@@ -94,10 +94,12 @@ struct hold {
   uint32_t reached_at; /* when the server was last known to be reachable */
   bool cancelled;      /* the wait is to end */
   enum phase phase;
-  atomic_bool asked;   /* an operator has asked for the lock */
-  bool guards;         /* the command has begun; it may have ended since */
-  bool hurried;        /* at_least_ms no longer counts */
-  int64_t acquired_at; /* in long_clock_ms() */
+  atomic_bool asked; /* an operator has asked for the lock */
+  pthread_mutex_t words_guard;
+  char words[ASKING_SIZE]; /* of the last one who has asked; guarded */
+  bool guards;             /* the command has begun; it may have ended since */
+  bool hurried;            /* at_least_ms no longer counts */
+  int64_t acquired_at;     /* in long_clock_ms() */
   uint32_t until; /* ENDING: when to send SIGKILL; CLEARING: to give up; RELEASING: to report */
   pthread_mutex_t start; /* the other thread locks it before it services the client */
   int released;          /* RELEASING: its status; FAIRLOCK_PENDING: it goes on */
@@ -108,7 +110,8 @@ struct hold {
 static void count(const struct hold *hold)
 {
   if (hold->options->metrics.path == NULL) return;
-  struct fairlock_counters counters = fairlock_read_counters(&hold->session->client);
+  struct fairlock_counters counters;
+  fairlock_read_counters(&hold->session->client, &counters, sizeof counters);
   metrics_count(&hold->options->metrics, &counters);
 }
 
@@ -140,10 +143,10 @@ static void tell_status(struct hold *hold, enum agent_news news, int status)
  * renewing. poll() calls a socket writable only while much of its buffer is free, so there is
  * always room for the messages that must not be dropped.
  */
-static void tell_in_passing(struct hold *hold, enum agent_news news, int status)
+static bool may_pass(const struct hold *hold)
 {
   struct pollfd link = {.fd = hold->link, .events = POLLOUT};
-  if (poll(&link, 1, 0) > 0 && (link.revents & POLLOUT) != 0) tell_status(hold, news, status);
+  return poll(&link, 1, 0) > 0 && (link.revents & POLLOUT) != 0;
 }
 
 /* A log function: called inside the client, in either thread. */
@@ -239,10 +242,13 @@ static void begin_ending(struct hold *hold, uint32_t left)
 }
 
 /* An `asked` callback: called inside the client, in either thread. Wakes the thread that looks. */
-static void on_asked(struct fairlock *handle, void *context)
+static void on_asked(struct fairlock *handle, const struct fairlock_asking *asking, void *context)
 {
   struct hold *hold = context;
   (void)handle;
+  (void)pthread_mutex_lock(&hold->words_guard);
+  snprintf(hold->words, sizeof hold->words, "%.*s", (int)asking->size, asking->words);
+  (void)pthread_mutex_unlock(&hold->words_guard);
   atomic_store(&hold->asked, true);
   ssize_t written = write(hold->wake[1], "", 1); /* if the pipe is full, it wakes anyway */
   (void)written;
@@ -252,7 +258,11 @@ static void on_asked(struct fairlock *handle, void *context)
 static void pass_on_asked(struct hold *hold)
 {
   if (!hold->guards || !atomic_exchange(&hold->asked, false)) return;
-  tell_in_passing(hold, AGENT_ASKED, FAIRLOCK_OK);
+  struct agent_message message = {.news = AGENT_ASKED};
+  (void)pthread_mutex_lock(&hold->words_guard);
+  memcpy(message.words, hold->words, sizeof message.words);
+  (void)pthread_mutex_unlock(&hold->words_guard);
+  if (may_pass(hold)) tell(hold, &message);
   if (hold->options->on_ask != 0) guard_signal_group(hold->guard, hold->options->on_ask);
 }
 
@@ -355,7 +365,7 @@ static void tell_why(struct hold *hold)
   if ((!asks_again(why) && !away) || hold->cancelled) return;
   if (why == hold->told || hold->options->wait_ms == 0) return;
   hold->told = why;
-  tell_in_passing(hold, AGENT_RETRYING, why);
+  if (may_pass(hold)) tell_status(hold, AGENT_RETRYING, why);
 }
 
 /* How much of wait_ms is left: at least 1, because 0 would mean not to wait. */
@@ -410,7 +420,7 @@ static void look_waiting(struct hold *hold)
   if (left <= needed_ms(hold->options)) return;
   struct agent_message message = {.news = AGENT_ACQUIRED,
                                   .token = fairlock_token(&hold->lock.handle)};
-  fairlock_id(&hold->lock.handle, message.holder);
+  fairlock_id(&hold->lock.handle, message.holder, sizeof message.holder);
   hold->phase = HOLDING;
   hold->acquired_at = long_clock_ms();
   note_deadline(hold, now, left);
@@ -568,13 +578,14 @@ struct search {
   bool found;
 };
 
-static void search_holder(const struct fairlock_report *report, void *context)
+static bool search_holder(const struct fairlock_report *report, void *context)
 {
   struct search *search = context;
-  if (report->place != 0) return;
+  if (report->place != 0) return false;                 /* the waiters do not matter */
   if (report->holder_index == 0) search->found = false; /* it begins again after a break */
   search->found |= report->id != NULL && report->id_size > 0 &&
                    has_word(search->holders, report->id, report->id_size);
+  return true;
 }
 
 /*
@@ -732,6 +743,7 @@ static void prepare(struct hold *hold)
   pthread_t thread;
   if (!make_wake(hold)) give_up(hold, "make a pipe", errno);
   int error = pthread_mutex_init(&hold->start, NULL);
+  if (error == 0) error = pthread_mutex_init(&hold->words_guard, NULL);
   if (error == 0) error = pthread_mutex_lock(&hold->start);
   if (error == 0) error = pthread_create(&thread, NULL, service_client, hold);
   if (error != 0) give_up(hold, "start a thread", error);

@@ -54,7 +54,7 @@ enum agent_news {
    * ended
    */
   AGENT_UNABLE,
-  AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask */
+  AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: words */
   /*
    * the lock is gone: status FAIRLOCK_LOST; or its lease ends soon: status says why it is not
    * renewed
@@ -64,6 +64,9 @@ enum agent_news {
   AGENT_GONE      /* the agent has ended without a message                      */
 };
 
+/* Room for the words of one who asks, as long as lock/FORMAT.md lets them be, with a NUL. */
+#define ASKING_SIZE (64 + 1 + 128 + 1)
+
 struct agent_message {
   int32_t news;
   int32_t status;
@@ -72,6 +75,7 @@ struct agent_message {
   uint64_t token;
   char holder[FAIRLOCK_HOLDER_ID_SIZE];
   char error[FAIRLOCK_ERROR_SIZE];
+  char words[ASKING_SIZE];    /* who has asked, and why; cut off. "": it did not say */
   char address[ADDRESS_SIZE]; /* of the server that status is about; "": that of the URL */
 };
 

@@ -104,13 +104,14 @@ static bool take_waiter(struct inspection *inspection, const struct fairlock_rep
   return true;
 }
 
-static void add_report(const struct fairlock_report *report, void *context)
+static bool add_report(const struct fairlock_report *report, void *context)
 {
   struct inspection *inspection = context;
   bool holds = report->place == 0;
   if (holds && report->holder_index == 0) inspection_clear(inspection);
   bool done = holds ? take_holder(inspection, report) : take_waiter(inspection, report);
   if (!done) inspection->out_of_memory = true;
+  return done;
 }
 
 int inspection_read(struct inspection *inspection, struct session *session, const char *name,

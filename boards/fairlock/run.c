@@ -746,19 +746,24 @@ static void on_lost(struct run *run, const struct agent_message *message)
   }
 }
 
-static void on_asked(struct run *run)
+static void on_asked(struct run *run, const struct agent_message *message)
 {
   const char *signal = "nothing";
+  char *shown = bytes_shown(message->words, strlen(message->words));
+  const char *before = *shown != 0 ? ": " : "";
   /* as if somebody had sent us the signal that the command gets */
   if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) hurry(run);
   if (run->ended) {
-    complain("%s is asked for by an operator; %s", run->shown,
+    complain("%s is asked for by an operator%s%s; %s", run->shown, before, shown,
              run->hurried ? "it is released now" : "it stays held until --at-least is over");
+    free(shown);
     return;
   }
   for (int i = 0; i < ASKING; i++)
     if (asking[i].number == run->lock.on_ask && asking[i].number != 0) signal = asking[i].name;
-  complain("%s is asked for by an operator; sent %s to the command", run->shown, signal);
+  complain("%s is asked for by an operator%s%s; sent %s to the command", run->shown, before, shown,
+           signal);
+  free(shown);
 }
 
 /* The agent will send no more messages. */
@@ -791,7 +796,7 @@ static void look_for_guard(struct run *run)
 /* Handles an event after the command has ended, while the lock is still held. */
 static void on_event_after(struct run *run, const struct event *event)
 {
-  if (event->agent.news == AGENT_ASKED) on_asked(run);
+  if (event->agent.news == AGENT_ASKED) on_asked(run, &event->agent);
   else if (event->agent.news != 0) on_lost(run, &event->agent);
   if (event->agent.news == AGENT_GONE) hang_up(run);
   stop_with_group(event->signal);
@@ -902,7 +907,7 @@ static int supervise(struct run *run)
   while (!has_ended(run, &status)) {
     struct event event = await(run, -1);
     if (event.agent.news == 0) on_signal_running(run, event.signal);
-    else if (event.agent.news == AGENT_ASKED) on_asked(run);
+    else if (event.agent.news == AGENT_ASKED) on_asked(run, &event.agent);
     else on_lost(run, &event.agent);
     if (event.agent.news == AGENT_GONE) hang_up(run);
   }

@@ -572,7 +572,7 @@ void session_reason(struct session *session, bool connected, char text[FAIRLOCK_
   session_current(session, address);
   text[0] = 0;
   if (uses_tls(session, address)) tls_error(&session->tls, text);
-  if (text[0] == 0) port_posix_error(&session->server.socket, text);
+  if (text[0] == 0) port_posix_error(&session->server.socket, text, PORT_POSIX_ERROR_SIZE);
   if (text[0] == 0 && connected) memcpy(text, mute, sizeof mute);
 }
 
@@ -646,9 +646,10 @@ int session_connect(struct session *session)
  */
 static bool changes(struct session *session)
 {
+  struct fairlock_counters counters;
+  fairlock_read_counters(&session->client, &counters, sizeof counters);
   return session->credentials.function != NULL &&
-         fairlock_server_status(&session->client) == FAIRLOCK_DENIED &&
-         fairlock_read_counters(&session->client).connections > 0;
+         fairlock_server_status(&session->client) == FAIRLOCK_DENIED && counters.connections > 0;
 }
 
 bool session_may_pass(struct session *session, int status)
@@ -864,7 +865,7 @@ void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR
   switch (status) {
   case FAIRLOCK_DENIED:
     session_no_password(session, text);
-    if (text[0] == 0) fairlock_error(&session->client, text);
+    if (text[0] == 0) fairlock_error(&session->client, text, FAIRLOCK_ERROR_SIZE);
     break;
   case FAIRLOCK_UNREACHABLE:
     reason_of_address(session, text);
@@ -877,7 +878,7 @@ void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR
     text[0] = 0; /* the server has said nothing; an error text would be of an earlier failure */
     break;
   default:
-    fairlock_error(&session->client, text);
+    fairlock_error(&session->client, text, FAIRLOCK_ERROR_SIZE);
     break;
   }
 }

@@ -57,8 +57,9 @@ static void say(const char *text, const char *more)
  * The hold has ended before it was released: shut the valve at once. Called in whichever task is
  * inside the client, so it must be short, and must not call the library.
  */
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)handle;
   (void)context;
   valve_open = false;

@@ -35,8 +35,9 @@ struct demo {
 };
 
 /* Called if a hold ends before its time: close the door. */
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)handle;
   (void)context;
   printf("lost: the door is closed\n");
@@ -47,7 +48,7 @@ static void write_log(enum fairlock_log_event event, int status, const char *tex
   const struct demo *demo = context;
   char why[PORT_POSIX_ERROR_SIZE];
   (void)status;
-  port_posix_error(&demo->server, why);
+  port_posix_error(&demo->server, why, PORT_POSIX_ERROR_SIZE);
   if (event == FAIRLOCK_LOG_CONNECTED) printf("connected\n");
   else printf("server: %s (%s)\n", text != NULL ? text : "", why);
 }

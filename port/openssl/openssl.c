@@ -100,7 +100,7 @@ static const char *reason(unsigned long error, char *words, size_t size)
   return strrchr(words, ':') != NULL ? strrchr(words, ':') + 1 : words;
 }
 
-void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE])
+void port_openssl_error(struct port_openssl *tls, char *text, size_t size)
 {
   char words[256] = "";
   const char *from = words;
@@ -121,7 +121,7 @@ void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_S
   if (tls->mute) from = "the server does not answer in TLS";
   unlock(tls);
   /* cut, if need be */
-  if (snprintf(text, PORT_OPENSSL_ERROR_SIZE, "%s%s", before, from) < 0) text[0] = 0;
+  if (snprintf(text, size, "%s%s", before, from) < 0) text[0] = 0;
 }
 
 /* Records. These are called, and return, with the mutex locked, which they unlock meanwhile. */
@@ -304,7 +304,7 @@ static void find_name(struct port_openssl *tls)
   if (size > 0 && size < sizeof name)
     memcpy(name, tls->config.name, size + 1); /* no name is longer */
   else if (tls->config.name == NULL && tls->config.host != NULL)
-    tls->config.host(tls->below->context, name);
+    tls->config.host(tls->below->context, name, sizeof name);
   if (strcmp(name, tls->asked_for) != 0) forget_session(tls);
   memcpy(tls->asked_for, name, sizeof name);
 }

@@ -10,7 +10,7 @@ static const char *unusable(struct port_posix_server *server, struct port_openss
                             const char *file)
 {
   char why[PORT_OPENSSL_ERROR_SIZE];
-  port_openssl_error(tls, why);
+  port_openssl_error(tls, why, PORT_OPENSSL_ERROR_SIZE);
   memset(server, 0, sizeof *server);
   memset(tls, 0, sizeof *tls);
   (void)snprintf(server->shown, sizeof server->shown, "it asks for TLS, and %s cannot be used: %s",

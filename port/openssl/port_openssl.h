@@ -58,10 +58,10 @@ struct port_openssl_config {
   const char *name;
 
   /*
-   * writes the host to which the wrapped transport connects; context is that transport's:
+   * writes the host to which the wrapped transport connects into size bytes; context is that transport's:
    * port_posix_host() for a struct port_posix. NULL: name is used
    */
-  void (*host)(const void *context, char host[PORT_OPENSSL_HOST_SIZE]);
+  void (*host)(const void *context, char *host, size_t size);
 
   /* anybody may be the server: encrypted, but not safe from a man in the middle */
   bool insecure;
@@ -171,7 +171,7 @@ void port_openssl_deinit(struct port_openssl *tls);
  * used, the reason for that. "" when TLS did not fail, and in a forked process. May be called by any
  * task.
  */
-void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE]);
+void port_openssl_error(struct port_openssl *tls, char *text, size_t size);
 
 #ifdef __cplusplus
 }

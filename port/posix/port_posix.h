@@ -125,23 +125,23 @@ bool port_posix_unix(struct port_posix *posix, const char *path);
 #define PORT_POSIX_HOST_SIZE 256
 
 /*
- * Writes the host to which this transport connects now: a name, or an address without brackets; ""
- * for a Unix socket. A transport around this one can use it to check who answers. context: the
+ * Writes the host to which this transport connects now into size bytes (1 or more), with a NUL: a name,
+ * or an address without brackets; "" for a Unix socket, and if there is no room for all of it. A transport around this one can use it to check who answers. context: the
  * context of this transport.
  */
-void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE]);
+void port_posix_host(const void *context, char *host, size_t size);
 
-/* Room for port_posix_error(), the end mark included. */
+/* Room for all that port_posix_error() writes, its NUL included. */
 #define PORT_POSIX_ERROR_SIZE 64
 
 /*
- * Writes why connecting failed last, or why the connection broke, in the system's words, cut off if
- * they do not fit: those of gai_strerror() if a name was not resolved, otherwise those of
+ * Writes why connecting failed last, or why the connection broke, into size bytes (1 or more), with a
+ * NUL, in the system's words, cut off if they do not fit: those of gai_strerror() if a name was not resolved, otherwise those of
  * strerror(); "Connection timed out" if the client has given up. "" if nothing has failed since the
  * last connection was made; if that one is closed, the client has closed it. Of several addresses
  * or servers, it is about the one that failed last. Any task may call it, and a log function.
  */
-void port_posix_error(const struct port_posix *posix, char text[PORT_POSIX_ERROR_SIZE]);
+void port_posix_error(const struct port_posix *posix, char *text, size_t size);
 
 /*
  * The socket, for your event loop to watch (fairlock_wants() says for what); -1: there is none.

@@ -351,7 +351,7 @@ static void find_place(const struct port_posix *posix, struct place *place, cons
   }
 }
 
-void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
+void port_posix_host(const void *context, char *host, size_t room)
 {
   const struct port_posix *posix = context;
   struct place place;
@@ -359,7 +359,7 @@ void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
   const char *service;
   find_place(posix, &place, &name, &service);
   size_t size = service != NULL ? strlen(name) : 0; /* a Unix path has no service */
-  if (size >= PORT_POSIX_HOST_SIZE) size = 0;       /* no name is that long */
+  if (size >= room) size = 0;                       /* no name is that long */
   memcpy(host, name, size);
   host[size] = 0;
 }
@@ -753,7 +753,7 @@ bool port_posix_unix(struct port_posix *posix, const char *path)
   return strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path;
 }
 
-void port_posix_error(const struct port_posix *posix, char text[PORT_POSIX_ERROR_SIZE])
+void port_posix_error(const struct port_posix *posix, char *text, size_t room)
 {
   int failure = atomic_load((const atomic_int *)&posix->failure);
   char words[256] = "";
@@ -762,7 +762,7 @@ void port_posix_error(const struct port_posix *posix, char text[PORT_POSIX_ERROR
   else if (failure == ENDED) from = "the server closed the connection";
   else if (failure > 0) (void)strerror_r(failure, words, sizeof words);
   size_t size = strlen(from);
-  if (size >= PORT_POSIX_ERROR_SIZE) size = PORT_POSIX_ERROR_SIZE - 1;
+  if (size >= room) size = room - 1;
   memcpy(text, from, size);
   text[size] = 0;
 }

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 #define CHECK(condition)                                                                           \
   do {                                                                                             \
@@ -148,7 +149,7 @@ static void callbacks()
   CHECK(other_door.acquire(10000));
   CHECK(door.startAcquire() && door.pending() && door.status() == FAIRLOCK_PENDING);
   CHECK(!door.startAcquire() && !door.startRelease()); /* one at a time */
-  LOOP_UNTIL(fairlock_read_counters(locks.native()).requests > 0);
+  LOOP_UNTIL(counters_of(locks.native()).requests > 0);
   CHECK(granted == 0 && failed == 0);
   CHECK(other_door.startRelease());
   LOOP_UNTIL(!door.pending() && !other_door.pending());
@@ -159,7 +160,7 @@ static void callbacks()
   LOOP_UNTIL(failed == 1);
   CHECK(last == &other_door && other_door.status() == FAIRLOCK_TIMEOUT && !other_door.pending());
   CHECK(other_door.startAcquire());
-  LOOP_UNTIL(fairlock_read_counters(other.native()).requests > 3);
+  LOOP_UNTIL(counters_of(other.native()).requests > 3);
   CHECK(other_door.cancel());
   LOOP_UNTIL(failed == 2);
   CHECK(other_door.status() == FAIRLOCK_CANCELLED && !other_door.cancel());
@@ -206,8 +207,8 @@ static void reconnects()
   CHECK(door.acquire(10000));
   uint64_t token = door.token();
   wait_for_break(net);
-  uint32_t renewals = fairlock_read_counters(locks.native()).renewals;
-  LOOP_UNTIL(fairlock_read_counters(locks.native()).renewals > renewals + 3);
+  uint32_t renewals = counters_of(locks.native()).renewals;
+  LOOP_UNTIL(counters_of(locks.native()).renewals > renewals + 3);
   CHECK(net.connects == 2 && lost == 0 && door.held() && door.token() == token);
   CHECK(door.release());
 }
@@ -289,8 +290,8 @@ static void two_clients()
   other.blocksFor(60000);
   watch(gate);
   CHECK(gate.acquire(10000) && other_door.startAcquire());
-  uint32_t renewals = fairlock_read_counters(locks.native()).renewals;
-  LOOP_UNTIL(fairlock_read_counters(locks.native()).renewals > renewals + 3);
+  uint32_t renewals = counters_of(locks.native()).renewals;
+  LOOP_UNTIL(counters_of(locks.native()).renewals > renewals + 3);
   CHECK(other_net.connects == 0 && gate.held() && lost == 0);
   CHECK(gate.release());
   LOOP_UNTIL(!other_door.pending());
@@ -327,7 +328,7 @@ static void server_away()
   begin(other, other_net);
   watch(door);
   CHECK(other_door.acquire(10000) && door.startAcquire());
-  LOOP_UNTIL(fairlock_read_counters(locks.native()).requests > 0);
+  LOOP_UNTIL(counters_of(locks.native()).requests > 0);
   net.refuses = true;
   wait_for_break(net);
   unsigned before = net.connects;

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 const struct check_test check_tests[] = {{NULL, NULL}};
 
@@ -115,11 +116,11 @@ void small_client_open(struct small_client *small, const char *service, const ch
 
 void small_client_arrive(struct small_client *small)
 {
-  uint32_t sent = fairlock_read_counters(&small->client).requests;
+  uint32_t sent = counters_of(&small->client).requests;
   must(fairlock_start_acquire(&small->door, FAIRLOCK_FOREVER, 600000) == FAIRLOCK_PENDING,
        "acquire");
   while (fairlock_result(&small->door) == FAIRLOCK_PENDING &&
-         (fairlock_read_counters(&small->client).requests == sent || small->door.unanswered != 0))
+         (counters_of(&small->client).requests == sent || small->door.unanswered != 0))
     fairlock_poll(&small->client, 1000);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 struct point clients_curve[8];
 int clients_points;
@@ -97,11 +98,11 @@ static double idle_bytes(int port, uint32_t waiter_ms, uint32_t beats)
   bench_client_start(&waiter);
   fairlock_init(&waits, &waiter.client, "sixteen-byte-nam");
   fairlock_start_acquire(&waits, FAIRLOCK_FOREVER, 30000);
-  while (fairlock_read_counters(&waiter.client).requests == 0 || waits.unanswered != 0)
+  while (counters_of(&waiter.client).requests == 0 || waits.unanswered != 0)
     fairlock_poll(&waiter.client, 100);
   double before = net_bytes(peer);
-  uint32_t sent = fairlock_read_counters(&waiter.client).requests;
-  while (fairlock_read_counters(&waiter.client).requests - sent < beats || waits.unanswered != 0)
+  uint32_t sent = counters_of(&waiter.client).requests;
+  while (counters_of(&waiter.client).requests - sent < beats || waits.unanswered != 0)
     fairlock_poll(&waiter.client, 100);
   double bytes = (net_bytes(peer) - before) / beats;
   fairlock_cancel(&waits);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 enum { WAITERS = 10000, FEW = 10, SPARE_FILES = 200, HANDOVERS = 20, ROUNDS = 15, NAME_SIZE = 24 };
 enum { SIMULATED = -1 }; /* stands for the connection of the ids among the clients' numbers */
@@ -65,7 +66,7 @@ static const char *lock_of(const struct crowd *crowd, int waiter)
 /* As long as those of the clients. */
 static void id_of(struct crowd *crowd, int waiter, char id[FAIRLOCK_HOLDER_ID_SIZE])
 {
-  fairlock_id(&crowd->held[0], id);
+  fairlock_id(&crowd->held[0], id, FAIRLOCK_HOLDER_ID_SIZE);
   char *number = strchr(id, ':') + 1;
   (void)snprintf(number, (size_t)(id + FAIRLOCK_HOLDER_ID_SIZE - number), "1%05d", waiter);
 }
@@ -205,7 +206,7 @@ static void check_all(struct crowd *crowd)
   for (int i = 0; i < crowd->real; i++) {
     struct small_client *waiter = &crowd->waiter[i];
     must(fairlock_result(&waiter->door) == FAIRLOCK_PENDING, "a waiter does not wait");
-    must(fairlock_read_counters(&waiter->client).connections == 1, "a connection broke");
+    must(counters_of(&waiter->client).connections == 1, "a connection broke");
   }
   while (crowd->answered < crowd->sent)
     take_answers(crowd);

@@ -33,6 +33,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 #define CLIENTS  24
 #define PROXIES  4
@@ -231,7 +232,7 @@ static void note_release(int index, int status)
 static int wait_in_line(struct client *client, struct way *way, uint32_t lease)
 {
   bool steady = atomic_load(&board->quiet);
-  uint32_t connects = fairlock_read_counters(&client->client).connections;
+  uint32_t connects = counters_of(&client->client).connections;
   int64_t looked = now_us();
   int status = fairlock_start_acquire(way->handle, WAIT_MS, lease);
   while (status == FAIRLOCK_PENDING) {
@@ -242,7 +243,7 @@ static int wait_in_line(struct client *client, struct way *way, uint32_t lease)
     steady &= now_us() - looked < 1000000;
     looked = now_us();
   }
-  steady &= fairlock_read_counters(&client->client).connections == connects;
+  steady &= counters_of(&client->client).connections == connects;
   if (!steady) way->queued_us = 0;
   return status;
 }

@@ -25,6 +25,16 @@
 
 #define MOST_LOCKS 16
 
+#ifdef PORT_RELEASE
+#define GOES_ON      bool
+#define GO_ON        return true
+#define ID_OF(h, id) fairlock_id(h, id, sizeof id)
+#else /* 1.0.0-rc2 and before */
+#define GOES_ON      void
+#define GO_ON        (void)0
+#define ID_OF(h, id) fairlock_id(h, id)
+#endif
+
 #ifndef FAIRLOCK_ANY_TOKEN /* 1.0.0-rc1, which has other names for these */
 #define FAIRLOCK_ANY_TOKEN   0
 #define fairlock_keeping     fairlock_keeper
@@ -173,8 +183,14 @@ static void work(const char *name, long limit, bool careless)
   printf("done\n");
 }
 
+/* 0 stands for one that is renewed, as in releases before 1.0.0-rc3. */
+static uint32_t lease_of(long number)
+{
+  return number != 0 ? (uint32_t)number : FAIRLOCK_RENEW;
+}
+
 /* A word for each waiter, in order. */
-static void print_waiter(const struct fairlock_report *report, void *context)
+static GOES_ON print_waiter(const struct fairlock_report *report, void *context)
 {
   (void)context;
 #if FAIRLOCK_VERSION_NUMBER == 1000001L /* 1.0.0-rc1 */
@@ -185,6 +201,7 @@ static void print_waiter(const struct fairlock_report *report, void *context)
   if (report->life == FAIRLOCK_LIFE_UNKNOWN) word = "unknown";
 #endif
   if (report->place > 0) printf(" %s", word);
+  GO_ON;
 }
 
 /* What handles that share are asked for. False: it is something else. */
@@ -194,14 +211,14 @@ static bool obey_share(const char *verb, const char *name, const long *number)
   if (strcmp(verb, "share") == 0) {
     asked = share_of(name, (uint32_t)number[0]);
     asked_what = 'a';
-    answer(fairlock_start_acquire(asked, (uint32_t)number[1], (uint32_t)number[2]));
+    answer(fairlock_start_acquire(asked, (uint32_t)number[1], lease_of(number[2])));
   } else if (strcmp(verb, "unshare") == 0) {
     asked = share_of(name, (uint32_t)number[0]);
     asked_what = 'r';
     answer(fairlock_start_release(asked));
   } else if (strcmp(verb, "share-id") == 0) {
     char id[FAIRLOCK_HOLDER_ID_SIZE];
-    fairlock_id(share_of(name, (uint32_t)number[0]), id);
+    ID_OF(share_of(name, (uint32_t)number[0]), id);
     printf("id %s\n", id);
   } else {
     return false;
@@ -228,14 +245,14 @@ static void obey(const char *line)
   if (strcmp(verb, "acquire") == 0) {
     asked = handle;
     asked_what = 'a';
-    answer(fairlock_start_acquire(handle, (uint32_t)number[0], (uint32_t)number[1]));
+    answer(fairlock_start_acquire(handle, (uint32_t)number[0], lease_of(number[1])));
   } else if (strcmp(verb, "release") == 0) {
     asked = handle;
     asked_what = 'r';
     answer(fairlock_start_release(handle));
   } else if (strcmp(verb, "id") == 0) {
     char id[FAIRLOCK_HOLDER_ID_SIZE];
-    fairlock_id(handle, id);
+    ID_OF(handle, id);
     printf("id %s\n", id);
   } else if (strcmp(verb, "force") == 0) {
     int status = fairlock_force_release(&client, name, strlen(name), FAIRLOCK_ANY_TOKEN);

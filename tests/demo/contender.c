@@ -67,7 +67,7 @@ static void contend(struct contender *self, struct fairlock *handle, struct fair
   struct fairlock_client *serviced = self->thread ? NULL : client;
   await(self, ACQUIRE);
   int status = fairlock_connect(client); /* which gives it its id */
-  fairlock_id(handle, self->id);
+  fairlock_id(handle, self->id, FAIRLOCK_HOLDER_ID_SIZE);
   self->asked_at = story_us();
   self->stage = WAITING;
   if (status == FAIRLOCK_OK) status = fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);

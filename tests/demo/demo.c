@@ -76,13 +76,14 @@ static void note_arrival(const struct fairlock_report *report)
     screen_event("%s is in line, at place %u", contender->name, (unsigned)report->place);
 }
 
-static void take_report(const struct fairlock_report *report, void *context)
+static bool take_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
   if (report->place == 0) listening = 0;
   else if (report->listens && report->life == FAIRLOCK_LIFE_ALIVE) listening++;
   note_arrival(report);
   screen_report(report);
+  return true;
 }
 
 /* An inspection may take long, where servers move; it goes on while the story does. */

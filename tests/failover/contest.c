@@ -115,7 +115,7 @@ static void go(const struct order *order, int index, struct client *client, stru
   int status = fairlock_acquire(handle, patience, order->lease_ms);
   if (status != FAIRLOCK_OK) {
     char text[FAIRLOCK_ERROR_SIZE];
-    fairlock_error(&client->client, text);
+    fairlock_error(&client->client, text, FAIRLOCK_ERROR_SIZE);
     if (order->task != ROUND) printf("# contender %d: acquire: %d, %s\n", index, status, text);
     (void)atomic_fetch_add(&self->failed, 1);
     atomic_store(&self->status, status);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 #ifndef EXAMPLES
 #define EXAMPLES "build/examples" /* the makefile says where they really are */
@@ -276,17 +277,17 @@ static void test_two_slots(void)
        left > 0;)
     left = cluster_move_key(&rig, slot, owner, to);
   CHECK(cluster_move_end(&rig, slot, owner, to));
-  uint32_t connects = fairlock_read_counters(&client.client).connections;
+  uint32_t connects = counters_of(&client.client).connections;
   CHECK_EQUAL(fairlock_acquire(&window, 5000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);
   CHECK(strstr(client_error(&client), "MOVED") != NULL);
-  uint32_t renewals = fairlock_read_counters(&client.client).renewals;
+  uint32_t renewals = counters_of(&client.client).renewals;
   int64_t until = now_ms() + MOVED_SOON;
-  while (fairlock_read_counters(&client.client).renewals == renewals && now_ms() < until)
+  while (counters_of(&client.client).renewals == renewals && now_ms() < until)
     service_for(&client, 10);
-  CHECK(fairlock_read_counters(&client.client).renewals > renewals);
+  CHECK(counters_of(&client.client).renewals > renewals);
   CHECK(fairlock_remaining_ms(&door) > 0);
   CHECK_EQUAL(client.losses, 0);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, connects);
+  CHECK_EQUAL(counters_of(&client.client).connections, connects);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&window, 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&door, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);

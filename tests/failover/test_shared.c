@@ -299,7 +299,7 @@ static void end_pair(void)
 static bool has(struct raw *raw, int i)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
-  fairlock_id(share_of(i), id);
+  fairlock_id(share_of(i), id, FAIRLOCK_HOLDER_ID_SIZE);
   return raw_number(raw, "HEXISTS " DOOR " %s", id) == 1;
 }
 

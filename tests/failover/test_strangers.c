@@ -25,7 +25,7 @@ static int try_at(const char *scheme, int port, int next_port, char text[FAIRLOC
   CHECK_EQUAL(fairlock_init(&handle, &client.client, NAME), FAIRLOCK_OK);
   int status = fairlock_try_acquire(&handle, FAIRLOCK_RENEW);
   if (status == FAIRLOCK_OK) CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
-  fairlock_error(&client.client, text);
+  fairlock_error(&client.client, text, FAIRLOCK_ERROR_SIZE);
   AWAIT(fairlock_start_deinit(&handle) == FAIRLOCK_OK, fairlock_poll(&client.client, 100));
   client_close(&client);
   return status;

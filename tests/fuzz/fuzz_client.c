@@ -19,6 +19,7 @@
 
 #include "engine.h"
 #include "hostile.h"
+#include "support/counters.h"
 
 #define CHECK(condition)                                                                           \
   do {                                                                                             \
@@ -402,25 +403,27 @@ static struct port_transport transport = {connect_to, send_to, receive_from, clo
 
 /* The caller */
 
-static void report(const struct fairlock_report *part, void *context)
+static bool report(const struct fairlock_report *part, void *context)
 {
   volatile char sink = 0;
   CHECK(context == &config && inside());
   for (size_t i = 0; part->id != NULL && i < part->id_size; i++)
     sink = (char)(sink ^ part->id[i]);
+  return true;
 }
 
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   CHECK(context == &config && inside());
   CHECK(handle >= handles && handle < handles + HANDLES);
 }
 
-static void ended(struct fairlock *handle, int status, void *context)
+static void ended(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   CHECK(context == &told && inside());
   CHECK(handle >= handles && handle < handles + HANDLES);
-  CHECK(handle->result == status && status != FAIRLOCK_PENDING);
+  CHECK(handle->result == end->status && end->status != FAIRLOCK_PENDING);
   told[handle - handles]++;
 }
 
@@ -430,8 +433,9 @@ static void began(unsigned which, int status)
   if (status == FAIRLOCK_PENDING) begun[which]++;
 }
 
-static void asked(struct fairlock *handle, void *context)
+static void asked(struct fairlock *handle, const struct fairlock_asking *asking, void *context)
 {
+  (void)asking;
   CHECK(context == &config && inside());
   CHECK(handle >= handles && handle < handles + HANDLES && handle->holds > 0);
 }
@@ -465,16 +469,16 @@ static void look(struct fairlock *handle)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   char error[FAIRLOCK_ERROR_SIZE];
-  fairlock_id(handle, id);
+  fairlock_id(handle, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK(memchr(id, 0, sizeof id) != NULL);
   if (config.client_id != NULL && id[0] != 0)
     CHECK(memcmp(id, "id.", 3) == 0 && strchr(id, ':') != NULL);
-  fairlock_error(&client, error);
+  fairlock_error(&client, error, FAIRLOCK_ERROR_SIZE);
   CHECK(memchr(error, 0, sizeof error) != NULL);
   CHECK(fairlock_remaining_ms(handle) <= LONGEST_LEASE);
   (void)fairlock_token(handle);
   (void)fairlock_hold_count(handle);
-  struct fairlock_counters stats = fairlock_read_counters(&client);
+  struct fairlock_counters stats = counters_of(&client);
   CHECK(stats.waits <= stats.acquisitions && stats.losses <= stats.acquisitions);
 }
 

@@ -209,32 +209,35 @@ static int index_of(const struct fairlock *handle)
   return i;
 }
 
-static void report(const struct fairlock_report *part, void *context)
+static bool report(const struct fairlock_report *part, void *context)
 {
   volatile char sink = 0;
   for (size_t i = 0; part->id != NULL && i < part->id_size; i++)
     sink = (char)(sink ^ part->id[i]);
   CHECK(part->id_size <= config.receive_size);
   ++*(unsigned *)context;
+  return true;
 }
 
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   CHECK(context == &config);
   CHECK(fairlock_engine_remaining_ms(handle, now) == 0);
   callers[index_of(handle)].losses++;
 }
 
-static void ended(struct fairlock *handle, int status, void *context)
+static void ended(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   struct caller *caller = &callers[index_of(handle)];
   CHECK(context == &config);
-  CHECK(caller->under_way && handle->result == status && status != FAIRLOCK_PENDING);
+  CHECK(caller->under_way && handle->result == end->status && end->status != FAIRLOCK_PENDING);
   caller->under_way = false;
 }
 
-static void was_asked(struct fairlock *handle, void *context)
+static void was_asked(struct fairlock *handle, const struct fairlock_asking *asking, void *context)
 {
+  (void)asking;
   CHECK(context == &config);
   CHECK(handle->holds > 0 && callers[index_of(handle)].there);
 }

@@ -41,6 +41,6 @@ bool subject_is_down(void)
 bool subject_has_a_text(void)
 {
   char text[PORT_OPENSSL_ERROR_SIZE];
-  port_openssl_error(&tls, text);
+  port_openssl_error(&tls, text, PORT_OPENSSL_ERROR_SIZE);
   return memchr(text, 0, sizeof text) != NULL;
 }

@@ -118,7 +118,7 @@ static void add(struct status *status, const char *format, ...)
   status->size += (size_t)size;
 }
 
-static void report(const struct fairlock_report *item, void *context)
+static bool report(const struct fairlock_report *item, void *context)
 {
   struct status *status = context;
   if (item->place == 0) {
@@ -131,6 +131,7 @@ static void report(const struct fairlock_report *item, void *context)
   }
   add(status, " %d %.*s", item->kind == FAIRLOCK_KIND_FAIRLOCK,
       item->id == NULL ? 1 : (int)item->id_size, item->id == NULL ? "-" : item->id);
+  return true;
 }
 
 static int inspect(const char *lock, struct status *status)
@@ -255,7 +256,7 @@ static void carry_out(struct party *party, char *line)
   struct fairlock *handle = handle_of(party, lock);
   if (take(party, verb, handle, first, second)) return;
   if (strcmp(verb, "id") == 0) {
-    fairlock_id(handle, id);
+    fairlock_id(handle, id, FAIRLOCK_HOLDER_ID_SIZE);
     answer(party, "%s", id);
   } else if (strcmp(verb, "clock") == 0) {
     answer(party, "%lld", (long long)now_ns());

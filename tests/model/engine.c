@@ -81,18 +81,19 @@ static void tell(struct client *client, const char *what)
   snprintf(client->told + size, sizeof client->told - size, " %s", what);
 }
 
-static void on_lost(struct fairlock *handle, void *context)
+static void on_lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)handle;
   tell(context, "lost");
 }
 
-static void on_ended(struct fairlock *handle, int status, void *context)
+static void on_ended(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   char text[20];
-  snprintf(text, sizeof text, "%d", status);
+  snprintf(text, sizeof text, "%d", end->status);
   tell(context, text);
-  if (status != handle->result) tell(context, "another result");
+  if (end->status != handle->result) tell(context, "another result");
 }
 
 static void set_up(struct client *client, unsigned number, uint32_t lease_ms)

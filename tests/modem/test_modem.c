@@ -294,8 +294,9 @@ static struct {
 } device;
 static struct fairlock door;
 
-static void note_loss(struct fairlock *handle, void *context)
+static void note_loss(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)handle;
   (void)context;
   device.losses++;

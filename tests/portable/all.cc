@@ -56,13 +56,15 @@ static void codec()
   CHECK(resp_parse_number(text, resp_format_number(text, -12), &number) && number == -12);
 }
 
-static void ignore_report(const fairlock_report *, void *)
+static bool ignore_report(const fairlock_report *, void *)
 {
+  return true;
 }
 
-static void count_report(const fairlock_report *report, void *context)
+static bool count_report(const fairlock_report *report, void *context)
 {
   if (report->place == 0) ++*static_cast<int *>(context);
+  return true;
 }
 
 static unsigned char received[FAIRLOCK_RECEIVE_SIZE(64, 0)], sent[1024];
@@ -155,9 +157,9 @@ static void port()
   port_posix_tcp(&posix, "127.0.0.1", "1");
   CHECK(port_posix_fd(&posix) == -1);
   char host[PORT_POSIX_HOST_SIZE];
-  port_posix_host(&posix, host);
+  port_posix_host(&posix, host, PORT_POSIX_HOST_SIZE);
   char error[PORT_POSIX_ERROR_SIZE];
-  port_posix_error(&posix, error);
+  port_posix_error(&posix, error, PORT_POSIX_ERROR_SIZE);
   CHECK(error[0] == 0);
   CHECK(std::strcmp(host, "127.0.0.1") == 0);
   CHECK(port_task_self() != 0);
@@ -201,7 +203,7 @@ static void tls()
   config.host = port_posix_host;
   port_posix_tcp(&posix, "127.0.0.1", "1");
   CHECK(port_openssl_init(&safe, &posix.transport, &config) == config.ca_file);
-  port_openssl_error(&safe, error);
+  port_openssl_error(&safe, error, PORT_OPENSSL_ERROR_SIZE);
   CHECK(error[0] != 0);
   config.ca_file = nullptr;
   CHECK(port_openssl_init(&safe, &posix.transport, &config) == nullptr);
@@ -251,7 +253,7 @@ static void client(const char *service)
   CHECK(connections == 1);
   CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);
   CHECK(fairlock_init_bytes(&visitor, &client, "door", 4) == FAIRLOCK_OK);
-  fairlock_id(&door, id);
+  fairlock_id(&door, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK(std::strlen(id) > 2);
   fairlock_shared reader, beside;
   CHECK(fairlock_init_shared(&reader, &client, "door", 2) == FAIRLOCK_OK);
@@ -288,10 +290,11 @@ static void client(const char *service)
   fairlock_stop(&client);
   CHECK(fairlock_run(&client) == FAIRLOCK_OK);
   CHECK(fairlock_wants(&client) & FAIRLOCK_RECEIVE);
-  fairlock_error(&client, error);
+  fairlock_error(&client, error, FAIRLOCK_ERROR_SIZE);
   CHECK(fairlock_server_status(&client) == FAIRLOCK_OK);
   CHECK(error[0] == 0);
-  auto counters = fairlock_read_counters(&client);
+  fairlock_counters counters;
+  fairlock_read_counters(&client, &counters, sizeof counters);
   CHECK(counters.acquisitions == 2);
   CHECK(fairlock_start_deinit(&visitor) == FAIRLOCK_OK);
   CHECK(fairlock_deinit(&door) == FAIRLOCK_OK);

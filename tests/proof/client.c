@@ -437,9 +437,10 @@ static void force_release(void)
   REACHED(fairlock_force_release(&K, "a", 1, nondet_uint64()) == FAIRLOCK_OK);
 }
 
-static void on_report(const struct fairlock_report *report, void *context)
+static bool on_report(const struct fairlock_report *report, void *context)
 {
   (void)report, (void)context;
+  return true;
 }
 
 static void inspect(void)
@@ -498,7 +499,7 @@ static void ask(void)
     (void)fairlock_read_counters(&K);
     break;
   case 7:
-    fairlock_error(&K, error);
+    fairlock_error(&K, error, FAIRLOCK_ERROR_SIZE);
     break;
   case 8:
     fairlock_stop(&K);
@@ -507,7 +508,7 @@ static void ask(void)
     (void)fairlock_adopt(&H);
     break;
   default:
-    fairlock_id(&H, text);
+    fairlock_id(&H, text, FAIRLOCK_HOLDER_ID_SIZE);
   }
 }
 

@@ -20,7 +20,7 @@ static struct fairlock_engine E;
 static const struct resp_event *E_event;
 static bool reported, failed;
 
-static void on_report(const struct fairlock_report *report, void *context)
+static bool on_report(const struct fairlock_report *report, void *context)
 {
   CHECK(context == &E && !E.malformed && !reported);
   reported = true;
@@ -33,6 +33,7 @@ static void on_report(const struct fairlock_report *report, void *context)
   REACHED(report->place == 0 && report->holder_index > 0);
   REACHED(report->place > 1 && holders_of(&E) > 1);
   REACHED(report->place == 0 && report->id == NULL);
+  return true;
 }
 
 void fairlock_reply_note_number(struct fairlock_engine *engine, const struct resp_event *event,

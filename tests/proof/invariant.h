@@ -208,28 +208,31 @@ static bool valid(void)
 }
 
 /* The caller's functions call nothing, and may be there or not. */
-static void on_lost(struct fairlock *handle, void *context)
+static void on_lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)context;
   CHECK(in_heap(handle) && (handle->phase == LOST || handle->phase == RELEASING));
 }
 
-static void on_asked(struct fairlock *handle, void *context)
+static void on_asked(struct fairlock *handle, const struct fairlock_asking *asking, void *context)
 {
+  (void)asking;
   (void)context;
   CHECK(in_heap(handle) && holding(handle));
 }
 
-static void on_ended(struct fairlock *handle, int result, void *context)
+static void on_ended(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   (void)context;
-  CHECK(in_heap(handle) && good_status(result) && result == handle->result);
+  CHECK(in_heap(handle) && good_status(end->status) && end->status == handle->end->status);
 }
 
-static void on_report(const struct fairlock_report *report, void *context)
+static bool on_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
   CHECK(report->id == NULL || report->id_size == 0 || __CPROVER_r_ok(report->id, report->id_size));
+  return true;
 }
 
 static struct fairlock *one_of_them(void)

@@ -136,7 +136,7 @@ const char *contend(const struct contender *contender)
     return "keeps nothing";
   if (fairlock_init(&handle, &client, "contended") != FAIRLOCK_OK) return "no handle";
   if (fairlock_connect(&client) != FAIRLOCK_OK) return "no server";
-  fairlock_id(&handle, id);
+  fairlock_id(&handle, id, FAIRLOCK_HOLDER_ID_SIZE);
   if (!gather(data, contender->parties)) return "cannot gather";
   for (uint32_t i = 0; i < contender->rounds; i++) {
     const char *trouble = one_round(&handle, data, id);

@@ -14,8 +14,9 @@ static uint8_t send_buffer[512];
 static struct fairlock_client client;
 static struct fairlock handle;
 
-static void lost(struct fairlock *of, void *context)
+static void lost(struct fairlock *of, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)of;
   (void)context;
   board_write("lost\n");

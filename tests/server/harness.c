@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 /* A test that takes longer has failed. */
 #define TEST_LIMIT_S 600
@@ -96,8 +97,9 @@ bool sane(struct raw *raw, const char *name)
 
 /* Clients */
 
-static void count_loss(struct fairlock *handle, void *context)
+static void count_loss(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   struct client *client = context;
   (void)handle;
   (void)atomic_fetch_add(&client->losses, 1);
@@ -135,7 +137,7 @@ void client_close(struct client *client)
 
 const char *client_error(struct client *client)
 {
-  fairlock_error(&client->client, client->error);
+  fairlock_error(&client->client, client->error, FAIRLOCK_ERROR_SIZE);
   return client->error;
 }
 
@@ -175,7 +177,7 @@ void service_until_queued(struct client *client, const char *name, int64_t lengt
 
 static uint32_t connects_of(struct client *client)
 {
-  return fairlock_read_counters(&client->client).connections;
+  return counters_of(&client->client).connections;
 }
 
 void service_until_broken(struct client *client, uint32_t connects)
@@ -199,7 +201,7 @@ static void copy_id(char to[FAIRLOCK_HOLDER_ID_SIZE], const struct fairlock_repo
   to[size] = 0;
 }
 
-void picture_report(const struct fairlock_report *report, void *context)
+bool picture_report(const struct fairlock_report *report, void *context)
 {
   struct picture *picture = context;
   if (report->place == 0) {
@@ -210,7 +212,7 @@ void picture_report(const struct fairlock_report *report, void *context)
     picture->hold_count = report->hold_count;
     picture->token = report->token;
     picture->waiters = report->waiter_count;
-    return;
+    return true;
   }
   if (report->place <= 8) copy_id(picture->waiter[report->place - 1], report);
   picture->seen++;
@@ -218,6 +220,7 @@ void picture_report(const struct fairlock_report *report, void *context)
   picture->later += report->life == FAIRLOCK_LIFE_UNKNOWN;
   picture->alive += report->life != FAIRLOCK_LIFE_DEAD;
   picture->listening += report->listens;
+  return true;
 }
 
 struct picture inspect(struct client *client, const char *name)
@@ -247,11 +250,11 @@ static void tell_event(int pipe, struct client *client, struct fairlock *handle,
     event.token = fairlock_token(handle);
     event.held_ms = fairlock_remaining_ms(handle);
     event.holds = fairlock_hold_count(handle);
-    fairlock_id(handle, event.id);
+    fairlock_id(handle, event.id, FAIRLOCK_HOLDER_ID_SIZE);
   }
   event.losses = atomic_load(&client->losses);
   event.at_us = now_us();
-  event.stats = fairlock_read_counters(&client->client);
+  event.stats = counters_of(&client->client);
   if (write(pipe, &event, sizeof event) != (ssize_t)sizeof event) _exit(1);
 }
 

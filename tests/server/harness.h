@@ -103,7 +103,7 @@ struct picture {
   uint32_t waiters, seen, ours, later, alive, listening;
   char waiter[8][FAIRLOCK_HOLDER_ID_SIZE];
 };
-void picture_report(const struct fairlock_report *report, void *context);
+bool picture_report(const struct fairlock_report *report, void *context);
 struct picture inspect(struct client *client, const char *name);
 
 /*

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "story.h"
+#include "support/counters.h"
 
 #define NAME "story"
 
@@ -160,12 +161,12 @@ static void wait_and_pass_on(void)
   EXPECT(fairlock_start_acquire(mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   AWAIT(queue_length(&redis, NAME) == 1, service_both(1));
   end_step(other_id, 1);
-  uint32_t renewals = fairlock_read_counters(&far.client).renewals;
+  uint32_t renewals = counters_of(&far.client).renewals;
   EXPECT(release(other), FAIRLOCK_OK);
   EXPECT(finish_both(mine), FAIRLOCK_OK);
   uint64_t token = fairlock_token(mine);
   end_step(my_id, 1);
-  AWAIT(fairlock_read_counters(&far.client).renewals > renewals, service_both(1));
+  AWAIT(counters_of(&far.client).renewals > renewals, service_both(1));
   EXPECT(fairlock_token(mine) == token, true);
   EXPECT(fairlock_hold_count(mine), 1);
   end_step(my_id, 1);
@@ -254,12 +255,12 @@ static int tell(void)
   while (fairlock_connect(&far.client) != FAIRLOCK_OK && now_ms() < until)
     continue;
   EXPECT(fairlock_connect(&near.client), FAIRLOCK_OK);
-  fairlock_id(mine, my_id);
-  fairlock_id(other, other_id);
+  fairlock_id(mine, my_id, FAIRLOCK_HOLDER_ID_SIZE);
+  fairlock_id(other, other_id, FAIRLOCK_HOLDER_ID_SIZE);
   hold_alone();
   wait_and_pass_on();
   leave_and_force();
-  EXPECT(fairlock_read_counters(&far.client).losses, 0);
+  EXPECT(counters_of(&far.client).losses, 0);
   EXPECT(fairlock_deinit(other), FAIRLOCK_OK);
   deinit_third();
   client_close(&far);

@@ -9,6 +9,7 @@
 
 #include "dialect.h"
 #include "harness.h"
+#include "support/counters.h"
 
 static void prepare_client(struct client *opened, const char *user)
 {
@@ -112,7 +113,7 @@ static int use_all(const char *user, bool whole)
   AWAIT(fairlock_result(&two) != FAIRLOCK_PENDING || queue_length(&redis, "acl") == 1,
         service_for(&second, 5));
   char id[FAIRLOCK_HOLDER_ID_SIZE];
-  fairlock_id(&two, id);
+  fairlock_id(&two, id, FAIRLOCK_HOLDER_ID_SIZE);
   /* it asks again, and as if for the first time in a hundred seconds */
   int64_t before = scripts_run(&redis);
   (void)raw_run(&redis, "HSET fairlock:{acl} %s %s", id, "1000000000 0 5000");
@@ -325,7 +326,7 @@ static void start_trial(size_t index)
 static void check_not_dropped(struct trial *trial, int index, bool noted)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
-  fairlock_id(&trial->handle[index], id);
+  fairlock_id(&trial->handle[index], id, FAIRLOCK_HOLDER_ID_SIZE);
   if (fairlock_result(&trial->handle[index]) != FAIRLOCK_PENDING) return;
   bool queued = raw_number(&redis, "LPOS redisson_lock_queue:{%s} %s", trial->name, id) >= 0;
   CHECK(queued || hold_count_of(&redis, trial->name, id) >= 0);
@@ -522,11 +523,11 @@ static void test_score_refused(void)
   CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{acl} 9000000000000 peer:1"));
   CHECK(raw_run(&redis, "ACL SETUSER scoreless -zadd"));
   CHECK(raw_run(&redis, "ACL LOG RESET"));
-  AWAIT(fairlock_read_counters(&client.client).renewals >= 2, service_for(&client, 10));
+  AWAIT(counters_of(&client.client).renewals >= 2, service_for(&client, 10));
   CHECK(refused("zadd"));
   CHECK(fairlock_remaining_ms(&handle) > 0);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).losses, 0);
-  CHECK(fairlock_read_counters(&client.client).renewals > 0);
+  CHECK_EQUAL(counters_of(&client.client).losses, 0);
+  CHECK(counters_of(&client.client).renewals > 0);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   client_close(&client);

@@ -12,8 +12,10 @@ static struct client there; /* the operator's, and the next in line */
 static struct fairlock mine, next, tool;
 static int asked;
 
-static void count_asked(struct fairlock *handle, void *context)
+static void count_asked(struct fairlock *handle, const struct fairlock_asking *asking,
+                        void *context)
 {
+  (void)asking;
   CHECK(handle == &mine);
   ++*(int *)context;
 }
@@ -67,10 +69,11 @@ static int force_holder(const char *holder)
 
 static struct fairlock_report report;
 
-static void note_holder(const struct fairlock_report *told, void *context)
+static bool note_holder(const struct fairlock_report *told, void *context)
 {
   (void)context;
   if (told->place == 0) report = *told;
+  return true;
 }
 
 static void look(void)
@@ -104,7 +107,7 @@ static void test_again_after_handover(void)
   begin_asked(false);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
   uint64_t token = fairlock_token(&mine);
-  fairlock_id(&mine, holder);
+  fairlock_id(&mine, holder, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK_EQUAL(fairlock_start_acquire(&next, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   AWAIT(queue_length(&redis, "broken") == 1, service_for(&there, 10));
   CHECK_EQUAL(force(token), FAIRLOCK_OK);
@@ -187,7 +190,7 @@ static void test_ask_by_shard(void)
   char token[24];
   begin_asked(false);
   CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  fairlock_id(&mine, holder);
+  fairlock_id(&mine, holder, FAIRLOCK_HOLDER_ID_SIZE);
   (void)snprintf(token, sizeof token, "%llu", (unsigned long long)fairlock_token(&mine));
   CHECK(raw_open(&other, server.port));
   if (raw_run(&other, "SSUBSCRIBE redisson_lock__channel:{broken}:%s", holder)) {

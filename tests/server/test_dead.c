@@ -10,6 +10,7 @@
 
 #include "harness.h"
 #include "support/proxy.h"
+#include "support/counters.h"
 
 #define CROWD 30
 
@@ -446,13 +447,13 @@ static void find_claim(bool cut, const char *name)
   AWAIT(atomic_load(&proxy.control->drop_messages) == 0, sleep_ms(2));
   if (cut) proxy_sever(&proxy);
   CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_OK);
-  struct fairlock_counters counters = fairlock_read_counters(&other.client);
+  struct fairlock_counters counters = counters_of(&other.client);
   CHECK_EQUAL(counters.polled, 1);
   CHECK_EQUAL(counters.connections, cut ? 2 : 1);
-  fairlock_id(&waiter, id);
+  fairlock_id(&waiter, id, FAIRLOCK_HOLDER_ID_SIZE);
   AWAIT(hold_count_of(&redis, name, id) == 1, service_for(&other, 20));
   CHECK_EQUAL(hold_count_of(&redis, name, id), 1);
-  CHECK_EQUAL(fairlock_read_counters(&other.client).renewals, 0);
+  CHECK_EQUAL(counters_of(&other.client).renewals, 0);
   CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
   client_close(&other);
@@ -520,7 +521,7 @@ static void test_unexpected_grant(void)
   CHECK_EQUAL(fairlock_connect(&other.client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&idle, 100, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
   AWAIT(listeners(&redis, "unexpected") == 1, service_for(&other, 5)); /* from now on */
-  fairlock_id(&idle, id);
+  fairlock_id(&idle, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{unexpected} %s", id));
   CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{unexpected} 9000000000000 %s", id));
   CHECK(raw_run(&redis, "HSET fairlock:{unexpected} %s %s", id, "9000000000 0 5000"));
@@ -528,7 +529,7 @@ static void test_unexpected_grant(void)
   CHECK_EQUAL(hold_count_of(&redis, "unexpected", id), 0); /* given, not confirmed */
   AWAIT(raw_number(&redis, "EXISTS unexpected") != 1, fairlock_poll(&other.client, 20));
   CHECK_EQUAL(fairlock_remaining_ms(&idle), 0);
-  CHECK_EQUAL(fairlock_read_counters(&other.client).acquisitions, 0);
+  CHECK_EQUAL(counters_of(&other.client).acquisitions, 0);
   int64_t token = raw_number(&redis, "HGET fairlock:{unexpected} token");
   CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{unexpected} released"),
               token); /* it did not just expire */
@@ -594,7 +595,7 @@ static void test_cancel_offline(void)
     CHECK_EQUAL(fairlock_start_acquire(&waiter, i == 0 ? FAIRLOCK_FOREVER : 3000, FAIRLOCK_RENEW),
                 FAIRLOCK_PENDING);
     AWAIT(queue_length(&redis, "offline") == 1, fairlock_poll(&other.client, 10));
-    uint32_t connects = fairlock_read_counters(&other.client).connections;
+    uint32_t connects = counters_of(&other.client).connections;
     atomic_store(&proxy.control->refuse, 1);
     proxy_sever(&proxy);
     service_until_broken(&other, connects);

@@ -11,6 +11,7 @@
 
 #include "dialect.h"
 #include "harness.h"
+#include "support/counters.h"
 
 static struct client client;
 static struct fairlock handle;
@@ -131,7 +132,7 @@ static void test_longest_password(void)
     CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
-    CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
+    CHECK_EQUAL(counters_of(&client.client).connections, 1);
     close_one();
   }
   server_stop(&own);
@@ -226,7 +227,7 @@ static void test_too_many_clients_while_waiting(void)
   CHECK(rejections(&look) > 1);
   CHECK(rejections(&look) < 20); /* the 20th comes after a minute and more */
   CHECK(raw_run(&look, "CONFIG SET maxclients 100"));
-  AWAIT(fairlock_read_counters(&client.client).connections == 2, service_for(&client, 10));
+  AWAIT(counters_of(&client.client).connections == 2, service_for(&client, 10));
   CHECK_EQUAL(queue_length(&look, "errors"), 2);
   CHECK_EQUAL(fairlock_release(&held), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
@@ -478,7 +479,7 @@ static void test_oom(void)
   CHECK(raw_number(&redis, "PTTL errors") > 25000);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&other.client).granted, 1);
+  CHECK_EQUAL(counters_of(&other.client).granted, 1);
   AWAIT(raw_number(&redis, "PTTL errors") > 10000, service_for(&other, 10));
   CHECK(raw_number(&redis, "PTTL errors") >
         10000); /* confirmed: more than the grant's waiter timeout */
@@ -497,8 +498,8 @@ static void test_oom_renewal(void)
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK(raw_run(&redis, "CONFIG SET maxmemory 1"));
-  AWAIT(fairlock_read_counters(&client.client).renewals >= 2, service_for(&client, 10));
-  CHECK(fairlock_read_counters(&client.client).renewals >= 2);
+  AWAIT(counters_of(&client.client).renewals >= 2, service_for(&client, 10));
+  CHECK(counters_of(&client.client).renewals >= 2);
   CHECK(fairlock_remaining_ms(&handle) > 0);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK(raw_run(&redis, "CONFIG SET maxmemory 0"));
@@ -575,7 +576,7 @@ static void service_sharers(void)
 
 static uint32_t renewals_of(int i)
 {
-  return fairlock_read_counters(&sharers[i].client.client).renewals;
+  return counters_of(&sharers[i].client.client).renewals;
 }
 
 /* Two hold, and two wait for a place, when the server's memory is full. */
@@ -872,7 +873,7 @@ static void test_giant_ttl(void)
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "errors"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&waiter, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_acquire(&waiter, 300, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
-  CHECK_EQUAL(fairlock_read_counters(&other.client).connections, 1);
+  CHECK_EQUAL(counters_of(&other.client).connections, 1);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
   client_close(&other);

@@ -10,6 +10,7 @@
 
 #include "harness.h"
 #include "support/proxy.h"
+#include "support/counters.h"
 
 #define FAR    3
 #define NEAR   2
@@ -97,7 +98,7 @@ static void run_party(int number, void *context)
     if (!far) sleep_ms(5);
   }
   if (far) (void)atomic_fetch_add(&common->finished, 1);
-  common->counters[index] = fairlock_read_counters(&client.client);
+  common->counters[index] = counters_of(&client.client);
   expect(common, fairlock_deinit(&handle));
   client_close(&client);
 }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "harness.h"
+#include "support/counters.h"
 
 #define THREADS  4
 #define CHILDREN 40
@@ -38,10 +39,11 @@ static void expect(bool right, int line)
 #define EXPECT(condition) expect((condition), __LINE__)
 #define REFUSED(call)     EXPECT((call) == FAIRLOCK_FORKED)
 
-static void report(const struct fairlock_report *part, void *context)
+static bool report(const struct fairlock_report *part, void *context)
 {
   (void)part;
   (void)context;
+  return true;
 }
 
 /* Each function with a handle that the parent may hold. */
@@ -79,11 +81,11 @@ static void ask_all(struct fairlock *handle)
   EXPECT(fairlock_wants(&client.client) == 0);
   fairlock_stop(&client.client);
   REFUSED(fairlock_run(&client.client));
-  fairlock_error(&client.client, text);
+  fairlock_error(&client.client, text, FAIRLOCK_ERROR_SIZE);
   EXPECT(text[0] == 0);
-  fairlock_id(handle, text);
+  fairlock_id(handle, text, FAIRLOCK_HOLDER_ID_SIZE);
   EXPECT(text[0] == 0);
-  EXPECT(fairlock_read_counters(&client.client).requests == 0);
+  EXPECT(counters_of(&client.client).requests == 0);
 }
 
 /*
@@ -143,7 +145,7 @@ static void test_holder(void)
   CHECK(picture.held);
   CHECK(picture.token == token);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
+  CHECK_EQUAL(counters_of(&client.client).connections, 1);
   CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
   client_close(&client);
 }
@@ -230,7 +232,7 @@ static void test_waiter(void)
   CHECK_EQUAL(await_result(&client, &door), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
+  CHECK_EQUAL(counters_of(&client.client).connections, 1);
   client_close(&client);
 }
 
@@ -277,7 +279,7 @@ static void test_threads(void)
   CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
   fairlock_stop(&client.client);
   CHECK_EQUAL(pthread_join(runner, NULL), 0);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
+  CHECK_EQUAL(counters_of(&client.client).connections, 1);
   client_close(&client);
 }
 

@@ -93,7 +93,7 @@ static void garble(size_t which, int index)
   }
   atomic_store(&proxy.control->garble, 0);
   EXPECT(fairlock_acquire(&mine, 5 * SOON, 5 * SOON), FAIRLOCK_OK);
-  fairlock_id(&mine, my_id);
+  fairlock_id(&mine, my_id, FAIRLOCK_HOLDER_ID_SIZE);
   EXPECT(hold_count_of(&redis, NAME, my_id), 1);
   EXPECT(raw_number(&redis, "HGET fairlock:{" NAME "} token"), (int64_t)fairlock_token(&mine));
   EXPECT(fairlock_release(&mine), FAIRLOCK_OK);

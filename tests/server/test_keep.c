@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "support/proxy.h"
+#include "support/counters.h"
 
 /* Longer than any pause that a loaded machine makes; and for who waits for its end. */
 #define KEEP_MS  15000
@@ -141,8 +142,8 @@ static void test_pairs_cost_nothing(void)
       CHECK_EQUAL(atomic_load(&proxy.control->bytes_to_server), out);
       CHECK_EQUAL(atomic_load(&proxy.control->bytes_to_client), in);
       CHECK_EQUAL(scripts_run(&redis), scripts);
-      CHECK_EQUAL(fairlock_read_counters(&keeper.client.client).acquisitions, PAIRS + 1);
-      CHECK(fairlock_read_counters(&keeper.client.client).requests <= 2); /* EVALSHA, EVAL */
+      CHECK_EQUAL(counters_of(&keeper.client.client).acquisitions, PAIRS + 1);
+      CHECK(counters_of(&keeper.client.client).requests <= 2); /* EVALSHA, EVAL */
     }
     keeper_close();
     CHECK(nothing_left(&redis, "free"));
@@ -292,10 +293,10 @@ static void test_break(void)
     CHECK(given_back_within("break", KEEP_MS / 2));
     CHECK(pair() > token);
     token = pair();
-    uint32_t connects = fairlock_read_counters(&keeper.client.client).connections;
+    uint32_t connects = counters_of(&keeper.client.client).connections;
     proxy_sever(&proxy);
     CHECK(pair() >= token); /* before, or after the client has noticed */
-    AWAIT(fairlock_read_counters(&keeper.client.client).connections > connects, sleep_ms(2));
+    AWAIT(counters_of(&keeper.client.client).connections > connects, sleep_ms(2));
   }
   keeper_close();
   CHECK(nothing_left(&redis, "break"));
@@ -309,9 +310,9 @@ static void test_flushed(void)
   keeper_open(server.port, "flushed", true);
   pair();
   CHECK(kept("flushed"));
-  uint32_t requests = fairlock_read_counters(&keeper.client.client).requests;
+  uint32_t requests = counters_of(&keeper.client.client).requests;
   CHECK(raw_run(&redis, "FLUSHALL"));
-  AWAIT(fairlock_read_counters(&keeper.client.client).requests > requests, sleep_ms(2));
+  AWAIT(counters_of(&keeper.client.client).requests > requests, sleep_ms(2));
   waiter_open("flushed");
   CHECK_EQUAL(fairlock_try_acquire(&waiter, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&keeper.handle, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
@@ -485,11 +486,10 @@ static void test_busy(void)
   CHECK_EQUAL(await_result(&keeper.client, &keeper.handle), FAIRLOCK_OK);
   int64_t began = now_ms();
   CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
-  uint32_t requests = fairlock_read_counters(client).requests;
+  uint32_t requests = counters_of(client).requests;
   for (int i = 0; i < 100; i++)
     pair();
-  if (now_ms() < began + KEEP_MS / 2)
-    CHECK_EQUAL(fairlock_read_counters(client).requests, requests);
+  if (now_ms() < began + KEEP_MS / 2) CHECK_EQUAL(counters_of(client).requests, requests);
   keeper_close();
 }
 
@@ -521,7 +521,7 @@ static void test_release_after_work(void)
   CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
   AWAIT(fairlock_result(&waiter) != FAIRLOCK_PENDING, fairlock_poll(&other.client, 5));
   CHECK_EQUAL(fairlock_result(&waiter), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&other.client).granted, 1);
+  CHECK_EQUAL(counters_of(&other.client).granted, 1);
   CHECK(fairlock_token(&waiter) > token);
   CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
   waiter_close();

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include "support/counters.h"
 
 /* Renewed each third of it, it outlasts whatever keeps a loaded machine from us for 4 s. */
 #define LEASE_MS 6000
@@ -50,7 +51,7 @@ static void check_lost(int holds)
     CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(atomic_load(&client.losses), 1);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).losses, 1);
+  CHECK_EQUAL(counters_of(&client.client).losses, 1);
 }
 
 /*
@@ -82,7 +83,7 @@ static void test_expiry(void)
   CHECK_EQUAL(fairlock_try_acquire(&handle, 3000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&handle, 0, 3000), FAIRLOCK_OK);
   CHECK(told(1));
-  CHECK_EQUAL(fairlock_read_counters(&client.client).renewals, 0);
+  CHECK_EQUAL(counters_of(&client.client).renewals, 0);
   check_lost(2);
   CHECK_EQUAL(fairlock_acquire(&handle, 5000, 60000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
@@ -113,7 +114,7 @@ static void test_watchdog(void)
     CHECK(raw_number(&redis, "PTTL watchdog") > 0);
     CHECK(fairlock_remaining_ms(&handle) > 0);
   }
-  CHECK(fairlock_read_counters(&client.client).renewals >= 2);
+  CHECK(counters_of(&client.client).renewals >= 2);
   CHECK(fairlock_token(&handle) == token);
   CHECK_EQUAL(fairlock_hold_count(&handle), 2);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
@@ -220,7 +221,7 @@ static void test_taken_over(void)
   client_open(&thief, server.port);
   CHECK_EQUAL(fairlock_init(&stolen, &thief.client, "taken"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&thief.client), FAIRLOCK_OK);
-  fairlock_id(&stolen, id);
+  fairlock_id(&stolen, id, FAIRLOCK_HOLDER_ID_SIZE);
   for (int i = 0; i < 3; i++) {
     CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
     CHECK(raw_run(&redis, "DEL taken"));
@@ -246,7 +247,7 @@ static void test_old_release(void)
   begin();
   open_with_lease(0, "old");
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
-  fairlock_id(&handle, id);
+  fairlock_id(&handle, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK(raw_run(&redis,
                 "HSET fairlock:{old} token 9000000999999999")); /* as if there were a later hold */
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);        /* so that did not end it */
@@ -276,7 +277,7 @@ static void test_brought_back(void)
   open_with_lease(0, "back");
   for (int wait = 0; wait < 2; wait++) {
     CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
-    fairlock_id(&handle, id);
+    fairlock_id(&handle, id, FAIRLOCK_HOLDER_ID_SIZE);
     uint64_t first = fairlock_token(&handle);
     CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
@@ -501,8 +502,9 @@ static void test_short_lease_after_handover(void)
 /* Each loss of one of a client's handles is reported, for the right handle and no other. */
 static struct fairlock *loser;
 
-static void note_loser(struct fairlock *lost, void *context)
+static void note_loser(struct fairlock *lost, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)context;
   loser = lost;
 }

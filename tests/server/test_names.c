@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "support/counters.h"
 
 /* A lock's keys as Redisson names them, worked out here without the library. */
 struct keys {
@@ -67,8 +68,8 @@ static void use_name(const void *name, size_t size, const char *client_id)
   CHECK_EQUAL(fairlock_init_bytes(&second, &two.client, name, size), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&one.client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&two.client), FAIRLOCK_OK);
-  fairlock_id(&first, id);
-  fairlock_id(&second, next);
+  fairlock_id(&first, id, FAIRLOCK_HOLDER_ID_SIZE);
+  fairlock_id(&second, next, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK_EQUAL(fairlock_try_acquire(&second, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&first, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   AWAIT(exists(keys.text[0], keys.size[0]) != 0, fairlock_poll(&one.client, 10));
@@ -84,7 +85,7 @@ static void use_name(const void *name, size_t size, const char *client_id)
   CHECK(strcmp(picture.holder, next) == 0 && strcmp(picture.waiter[0], id) == 0);
   CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&one, &first), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&one.client).granted, 1);
+  CHECK_EQUAL(counters_of(&one.client).granted, 1);
   CHECK_EQUAL(fairlock_acquire(&first, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(raw_number(&redis, "HGET %b %s", name, size, id), 2);
   CHECK_EQUAL(fairlock_release(&first), FAIRLOCK_OK);
@@ -174,7 +175,7 @@ static void test_longest_name(void)
   AWAIT(scripts_run(&redis) > before, service_for(&one, 5));
   CHECK_EQUAL(fairlock_release(&first), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&one, &second), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&one.client).granted, 1);
+  CHECK_EQUAL(counters_of(&one.client).granted, 1);
   CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&first), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&second), FAIRLOCK_OK);
@@ -197,7 +198,7 @@ static void test_wholly_in_braces(void)
   CHECK_EQUAL(fairlock_force_release(&one.client, "{x}", 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_ask_release(&one.client, "{x}", 3, FAIRLOCK_ANY_TOKEN), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&one.client, "{x}", 3, picture_report, NULL), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_read_counters(&one.client).connections, 0);
+  CHECK_EQUAL(counters_of(&one.client).connections, 0);
   client_close(&one);
 }
 
@@ -216,7 +217,7 @@ static void test_too_long(void)
   CHECK_EQUAL(fairlock_force_release(&one.client, name, 101, FAIRLOCK_ANY_TOKEN),
               FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(fairlock_inspect(&one.client, name, 101, picture_report, NULL), FAIRLOCK_TOO_LONG);
-  CHECK_EQUAL(fairlock_read_counters(&one.client).connections, 0);
+  CHECK_EQUAL(counters_of(&one.client).connections, 0);
   CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, name, 100), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   client_close(&one);
@@ -299,10 +300,10 @@ static void make_ids(const char *client_id, const char *beginning)
     some[i].config.client_id = client_id;
     client_start(&some[i]);
     CHECK_EQUAL(fairlock_init(&handle[i], &some[i].client, "ids"), FAIRLOCK_OK);
-    fairlock_id(&handle[i], id[i]);
+    fairlock_id(&handle[i], id[i], FAIRLOCK_HOLDER_ID_SIZE);
     CHECK(strcmp(id[i], "") == 0);
     CHECK_EQUAL(fairlock_connect(&some[i].client), FAIRLOCK_OK);
-    fairlock_id(&handle[i], id[i]);
+    fairlock_id(&handle[i], id[i], FAIRLOCK_HOLDER_ID_SIZE);
     check_id(id[i], beginning);
     for (int before = 0; before < i; before++)
       CHECK(strcmp(id[i], id[before]) != 0);
@@ -311,10 +312,10 @@ static void make_ids(const char *client_id, const char *beginning)
   for (int i = 0; i < 8; i++) {
     service_until_broken(&some[i], 1); /* so nothing is in doubt */
     CHECK_EQUAL(fairlock_acquire(&handle[i], 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
-    fairlock_id(&handle[i], again);
+    fairlock_id(&handle[i], again, FAIRLOCK_HOLDER_ID_SIZE);
     CHECK(strcmp(again, id[i]) == 0);
     CHECK_EQUAL(hold_count_of(&redis, "ids", id[i]), 1);
-    CHECK_EQUAL(fairlock_read_counters(&some[i].client).connections, 2);
+    CHECK_EQUAL(counters_of(&some[i].client).connections, 2);
     CHECK_EQUAL(fairlock_release(&handle[i]), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_deinit(&handle[i]), FAIRLOCK_OK);
     client_close(&some[i]);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "support/counters.h"
 
 #ifndef FAIRLOCK
 #define FAIRLOCK "build/fairlock" /* the makefile says where it really is */
@@ -75,7 +76,7 @@ static void test_waits_for_load(void)
   CHECK_EQUAL(inspect(&client, "door").status, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_force_release(&client.client, "door", 4, FAIRLOCK_ANY_TOKEN),
               FAIRLOCK_NOT_HELD);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
+  CHECK_EQUAL(counters_of(&client.client).connections, 1);
   close_all();
   CHECK(nothing_left(&redis, "door"));
 }

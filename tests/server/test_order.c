@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "harness.h"
+#include "support/counters.h"
 
 #define MOST 64
 
@@ -74,7 +75,7 @@ static void run_contenders(int index, void *context)
   }
   for (int i = 0; i < job->threads; i++)
     (void)pthread_join(contender[i].thread, NULL);
-  struct fairlock_counters stats = fairlock_read_counters(&client.client);
+  struct fairlock_counters stats = counters_of(&client.client);
   (void)atomic_fetch_add(&common->granted, stats.granted);
   (void)atomic_fetch_add(&common->polled, stats.polled);
   (void)atomic_fetch_add(&common->waits, stats.waits);
@@ -220,7 +221,7 @@ static void run_twin(int index, void *context)
   client_start(&client);
   if (fairlock_init(&handle, &client.client, "twins") != FAIRLOCK_OK) _Exit(1);
   if (fairlock_connect(&client.client) != FAIRLOCK_OK) _Exit(2);
-  fairlock_id(&handle, common->id[index]);
+  fairlock_id(&handle, common->id[index], FAIRLOCK_HOLDER_ID_SIZE);
   (void)atomic_fetch_add(&common->turn, 1);
   while (atomic_load(&common->turn) < 2)
     sleep_ms(1);

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include "support/counters.h"
 
 static struct client here;
 static struct client there;
@@ -40,7 +41,7 @@ static void test_lock(void)
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   open_both("lock");
   CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
-  fairlock_id(&mine, id);
+  fairlock_id(&mine, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(hold_count_of(&redis, "lock", id), 1);
   int64_t ttl = raw_number(&redis, "PTTL lock");
@@ -158,7 +159,7 @@ static void test_try_wait(void)
   AWAIT(raw_number(&redis, "PTTL wait") > 5000, service_for(&there, 5)); /* confirmed */
   int64_t ttl = raw_number(&redis, "PTTL wait");
   CHECK(ttl > 5000 && ttl <= 7000);
-  CHECK_EQUAL(fairlock_read_counters(&there.client).waits, 1);
+  CHECK_EQUAL(counters_of(&there.client).waits, 1);
   CHECK_EQUAL(fairlock_release(&other), FAIRLOCK_OK);
   close_both("wait");
 }
@@ -169,7 +170,7 @@ static void test_unlock(void)
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   open_both("unlock");
   CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
-  fairlock_id(&mine, id);
+  fairlock_id(&mine, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   uint64_t token = fairlock_token(&mine);
@@ -248,8 +249,8 @@ static void test_questions(void)
   CHECK_EQUAL(picture.ttl_ms, -2);
   CHECK_EQUAL(picture.waiters, 0);
   CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
-  fairlock_id(&mine, id);
-  fairlock_id(&other, next);
+  fairlock_id(&mine, id, FAIRLOCK_HOLDER_ID_SIZE);
+  fairlock_id(&other, next, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, 20000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, 20000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
@@ -427,7 +428,7 @@ static void test_connect(void)
   client_open(&here, server.port);
   CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&here.client).connections, 1);
+  CHECK_EQUAL(counters_of(&here.client).connections, 1);
   client_close(&here);
   client_open(&there, free_port());
   CHECK_EQUAL(fairlock_connect(&there.client), FAIRLOCK_UNREACHABLE);

@@ -9,6 +9,7 @@
 
 #include "engine.h"
 #include "harness.h"
+#include "support/counters.h"
 
 /* What the function gives. */
 struct keys {
@@ -147,7 +148,7 @@ static bool all_connected(const uint32_t before[MEMBERS])
   for (int i = 0; i < MEMBERS; i++) {
     struct fairlock_client *client = &members[i].client.client;
     if (!fairlock_engine_ready(&client->engine)) return false;
-    if (fairlock_read_counters(client).connections == before[i]) return false;
+    if (counters_of(client).connections == before[i]) return false;
   }
   return true;
 }
@@ -162,7 +163,7 @@ static void rotate(int round, int hold_ms)
   uint32_t connects[MEMBERS];
   (void)snprintf(password, sizeof password, "secret%d", round);
   for (int i = 0; i < MEMBERS; i++)
-    connects[i] = fairlock_read_counters(&members[i].client.client).connections;
+    connects[i] = counters_of(&members[i].client.client).connections;
   if (round % 4 == 0) note(password);
   if (round % 4 == 3) CHECK(raw_run(&redis, "ACL DELUSER job"));
   else serve(password);
@@ -190,7 +191,7 @@ static void test_rotations(void)
   service_all(3000, 5);
   int refused = 0;
   for (int i = 0; i < MEMBERS; i++) {
-    struct fairlock_counters counters = fairlock_read_counters(&members[i].client.client);
+    struct fairlock_counters counters = counters_of(&members[i].client.client);
     printf("# %d: %u holds, %u connections, asked %d times, %d of them because of a refusal\n", i,
            (unsigned)counters.acquisitions, (unsigned)counters.connections, members[i].keys.asked,
            members[i].keys.refused);
@@ -304,7 +305,7 @@ static void test_shares_expiry(void)
   share_all(tokens);
   AWAIT(members[0].keys.asked >= 6 && members[MEMBERS - 1].keys.asked >= 6, service_all(10, 0));
   for (int i = 0; i < MEMBERS; i++)
-    CHECK_EQUAL(fairlock_read_counters(&members[i].client.client).connections, 1);
+    CHECK_EQUAL(counters_of(&members[i].client.client).connections, 1);
   end_shares(tokens);
   finish();
 }
@@ -314,7 +315,7 @@ static int64_t connections(void)
 {
   int64_t sum = 0;
   for (int i = 0; i < MEMBERS; i++)
-    sum += fairlock_read_counters(&members[i].client.client).connections;
+    sum += counters_of(&members[i].client.client).connections;
   return sum;
 }
 
@@ -337,7 +338,7 @@ static void test_expiry(void)
     AWAIT(fairlock_remaining_ms(&members[i].handle) > 0, service_all(5, 0));
     CHECK(i == 0 || fairlock_token(&members[i].handle) > token);
     token = fairlock_token(&members[i].handle);
-    if (i > 0) CHECK_EQUAL(fairlock_read_counters(&members[i].client.client).granted, 1);
+    if (i > 0) CHECK_EQUAL(counters_of(&members[i].client.client).granted, 1);
     CHECK_EQUAL(fairlock_start_release(&members[i].handle), FAIRLOCK_PENDING);
     AWAIT(fairlock_result(&members[i].handle) != FAIRLOCK_PENDING, service_all(5, 0));
   }
@@ -359,7 +360,7 @@ static void test_refused_auth(void)
   int asked = members[0].keys.asked;
   note("secret");
   AWAIT(members[0].keys.asked > asked, service_all(10, 0));
-  CHECK_EQUAL(fairlock_read_counters(&members[0].client.client).connections, 1);
+  CHECK_EQUAL(counters_of(&members[0].client.client).connections, 1);
   CHECK_EQUAL(fairlock_release(&members[0].handle), FAIRLOCK_OK);
   finish();
 }

@@ -160,7 +160,7 @@ static void test_crash(void)
 static const char *id_of(struct fairlock *handle)
 {
   static char id[FAIRLOCK_HOLDER_ID_SIZE];
-  fairlock_id(handle, id);
+  fairlock_id(handle, id, FAIRLOCK_HOLDER_ID_SIZE);
   return id;
 }
 
@@ -216,7 +216,7 @@ static void test_downgrade_refused(void)
               FAIRLOCK_OK); /* loads it */
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
-  fairlock_id(&alone[0], from);
+  fairlock_id(&alone[0], from, FAIRLOCK_HOLDER_ID_SIZE);
   (void)snprintf(request, sizeof request, "%s 99999999999999 -%s 30000 %llu", id_of(sharer(0)),
                  strrchr(from, ':') + 1, (unsigned long long)fairlock_token(&alone[0]));
   CHECK(raw_run(&redis, "ACL SETUSER default -hdel"));
@@ -320,11 +320,12 @@ static void test_limit_of_nobody(void)
 static struct fairlock_report reports[16];
 static int reported;
 
-static void note_report(const struct fairlock_report *report, void *context)
+static bool note_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
   if (report->place == 0 && report->holder_index == 0) reported = 0;
   if (reported < 16) reports[reported++] = *report;
+  return true;
 }
 
 static void look(void)

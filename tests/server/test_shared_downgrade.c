@@ -148,8 +148,8 @@ static void test_lost_answer(void)
 static int64_t late_answer_with(uint64_t token, const char *newer)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE], from[FAIRLOCK_HOLDER_ID_SIZE], words[160];
-  fairlock_id(&alone[0], from);
-  fairlock_id(sharer(0), id);
+  fairlock_id(&alone[0], from, FAIRLOCK_HOLDER_ID_SIZE);
+  fairlock_id(sharer(0), id, FAIRLOCK_HOLDER_ID_SIZE);
   int size = snprintf(words, sizeof words, "%s 9000000000000 -%s 30000+ %llu", id,
                       strrchr(from, ':') + 1, (unsigned long long)token);
   CHECK(raw_run(&redis,

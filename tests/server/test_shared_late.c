@@ -3,6 +3,7 @@
  * lost or come late, replies that are lost, scripts that are unknown.
  */
 #include "story.h"
+#include "support/counters.h"
 
 static void play(enum cast who, const char *what, size_t order, int strand_ms, bool settle)
 {
@@ -94,7 +95,7 @@ static void strand_next(void)
 static bool late_holds(void)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
-  fairlock_id(&late.handle, id);
+  fairlock_id(&late.handle, id, FAIRLOCK_HOLDER_ID_SIZE);
   return raw_number(&redis, "HEXISTS void %s", id) == 1;
 }
 
@@ -216,7 +217,7 @@ static void find_claim(uint32_t limit, struct fairlock *before)
   CHECK_EQUAL(await_result(&client, &late.handle), FAIRLOCK_OK);
   AWAIT(inspect(&beside, name).hold_count == 1, service_for(&client, 20));
   CHECK_EQUAL(inspect(&beside, name).hold_count, 1);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).renewals, 0);
+  CHECK_EQUAL(counters_of(&client.client).renewals, 0);
   CHECK_EQUAL(fairlock_release(&late.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&late.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(before), FAIRLOCK_OK);

@@ -34,8 +34,10 @@ static struct fairlock *share_of(int i)
   return &members[i].shared.handle;
 }
 
-static void count_asked(struct fairlock *handle, void *context)
+static void count_asked(struct fairlock *handle, const struct fairlock_asking *asking,
+                        void *context)
 {
+  (void)asking;
   struct member *member = context;
   CHECK(handle == &member->shared.handle);
   (void)atomic_fetch_add(&member->asked, 1);
@@ -117,7 +119,7 @@ static void start(int i, struct fairlock *handle)
 static int64_t server_holds(int i)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
-  fairlock_id(share_of(i), id);
+  fairlock_id(share_of(i), id, FAIRLOCK_HOLDER_ID_SIZE);
   return raw_number(&redis, "HEXISTS %s %s", name, id);
 }
 
@@ -126,7 +128,7 @@ static bool server_says(int i, uint64_t *token, int *count)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   unsigned long long its = 0;
-  fairlock_id(share_of(i), id);
+  fairlock_id(share_of(i), id, FAIRLOCK_HOLDER_ID_SIZE);
   bool good = sscanf(raw_text(&redis, "HGET %s %s", name, id), "%llu %*s %d", &its, count) == 2;
   *token = its;
   return good;

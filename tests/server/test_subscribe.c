@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "support/counters.h"
 
 static struct client client;
 static struct fairlock handle;
@@ -66,8 +67,8 @@ static void test_refused_once(void)
     CHECK_EQUAL(fairlock_acquire(&handle, 20000, FAIRLOCK_RENEW), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   }
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
-  CHECK(fairlock_read_counters(&client.client).granted > 0);
+  CHECK_EQUAL(counters_of(&client.client).connections, 1);
+  CHECK(counters_of(&client.client).granted > 0);
   atomic_store(&common->stop, true);
   for (int i = 0; i < 3; i++)
     CHECK_EQUAL(reap(pid[i]), 0);
@@ -135,8 +136,8 @@ static void test_denied_then_allowed(void)
   CHECK_EQUAL(listeners(&redis, "deaf"), 1);
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).granted, 1);
-  CHECK_EQUAL(fairlock_read_counters(&client.client).connections, 1);
+  CHECK_EQUAL(counters_of(&client.client).granted, 1);
+  CHECK_EQUAL(counters_of(&client.client).connections, 1);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&holder), FAIRLOCK_OK);

@@ -53,18 +53,19 @@ static struct party *party_of(struct fairlock *handle)
 }
 
 /* Once for each operation, when its result is there. */
-static void on_ended(struct fairlock *handle, int status, void *context)
+static void on_ended(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   struct party *party = party_of(handle);
-  if (!party->under_way || status != handle->result || status == FAIRLOCK_PENDING)
+  if (!party->under_way || end->status != handle->result || end->status == FAIRLOCK_PENDING)
     world_fail(context, "%s is told of an end that is none", party->id);
   party->under_way = false;
   party->kept.answered = false;
-  if (status == FAIRLOCK_OK) check_keep_lasts(party);
+  if (end->status == FAIRLOCK_OK) check_keep_lasts(party);
 }
 
-static void on_lost(struct fairlock *handle, void *context)
+static void on_lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   struct party *party = party_of(handle);
   struct world *world = context;
   const struct lock *lock = party->lock;
@@ -75,8 +76,9 @@ static void on_lost(struct fairlock *handle, void *context)
 }
 
 /* An operator asks: one that has given up belief, or begun another hold, is not asked. */
-static void on_asked(struct fairlock *handle, void *context)
+static void on_asked(struct fairlock *handle, const struct fairlock_asking *asking, void *context)
 {
+  (void)asking;
   struct party *party = (struct party *)(void *)((char *)handle - offsetof(struct party, handle));
   struct world *world = context;
   world->counters.asked++;
@@ -250,12 +252,13 @@ static void released(struct party *party, int result)
 
 /* The rest */
 
-static void on_report(const struct fairlock_report *report, void *context)
+static bool on_report(const struct fairlock_report *report, void *context)
 {
   struct party *party = context;
   if (report->place == 0 && report->id == NULL && report->hold_count != 0) {
     world_fail(party->world, "%s: an inspection shows a count without a holder", party->id);
   }
+  return true;
 }
 
 static void ask(struct party *party)

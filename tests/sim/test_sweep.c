@@ -157,7 +157,7 @@ static void look(void)
   uint32_t held = door.engine != NULL ? fairlock_engine_remaining_ms(&door, port_clock_ms()) : 0;
   if (held == 0) return;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
-  fairlock_id(&door, id);
+  fairlock_id(&door, id, FAIRLOCK_HOLDER_ID_SIZE);
   struct key *key = store_find(redis_store(world.redis), text_of(LOCK));
   const struct entry *entry = key != NULL ? dict_find(&key->dict, text_of(id)) : NULL;
   if (entry == NULL) fail("the client believes that it holds, but does not");
@@ -398,10 +398,10 @@ static void other_comes(void)
 }
 
 /* Told when an operation has ended that no call waits for. */
-static void on_ended(struct fairlock *handle, int status, void *context)
+static void on_ended(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   (void)context;
-  if (handle != &door || status != handle->result)
+  if (handle != &door || end->status != handle->result)
     fail("the client is told of an end that is none");
   world.told++;
 }
@@ -532,10 +532,11 @@ static bool time_out(void)
   return one_of_them(status, FAIRLOCK_TIMEOUT, FAIRLOCK_UNREACHABLE, FAIRLOCK_TIMEOUT);
 }
 
-static void on_report(const struct fairlock_report *report, void *context)
+static bool on_report(const struct fairlock_report *report, void *context)
 {
   int *waiters = context;
   if (report->place == 0) *waiters = (int)report->waiter_count;
+  return true;
 }
 
 static bool inspect(void)

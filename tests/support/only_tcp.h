@@ -22,18 +22,17 @@ static inline bool port_posix_unix(struct port_posix *socket, const char *path)
 
 #define PORT_POSIX_HOST_SIZE 256
 
-static inline void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
+static inline void port_posix_host(const void *context, char *host, size_t size)
 {
-  (void)context;
+  (void)context, (void)size;
   host[0] = 0;
 }
 
 #define PORT_POSIX_ERROR_SIZE 64
 
-static inline void port_posix_error(const struct port_posix *socket,
-                                    char text[PORT_POSIX_ERROR_SIZE])
+static inline void port_posix_error(const struct port_posix *socket, char *text, size_t size)
 {
-  (void)socket;
+  (void)socket, (void)size;
   text[0] = 0;
 }
 

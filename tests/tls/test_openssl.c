@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 static struct port_openssl_config config;
 
@@ -39,7 +40,7 @@ static void connecting_comes_to(int status, const char *why)
   char text[PORT_OPENSSL_ERROR_SIZE];
   open_safe(&safe);
   CHECK_EQUAL(fairlock_connect(&safe.client.client), status);
-  port_openssl_error(&safe.wrap.tls, text);
+  port_openssl_error(&safe.wrap.tls, text, PORT_OPENSSL_ERROR_SIZE);
   if (!CHECK(strcmp(text, why) == 0)) check_write(text);
   safe_close(&safe);
 }
@@ -115,7 +116,7 @@ static void refuses(const char *file, const char *why)
   const char *wrong = port_openssl_init(&tls, &socket.transport, &config);
   if (!CHECK(wrong != NULL)) return;
   CHECK(strcmp(wrong, file) == 0);
-  port_openssl_error(&tls, text);
+  port_openssl_error(&tls, text, PORT_OPENSSL_ERROR_SIZE);
   if (why == NULL) CHECK(text[0] != 0);
   else if (!CHECK(strcmp(text, why) == 0)) check_write(text);
 }
@@ -244,7 +245,7 @@ static void service_pair(int ms)
 
 static uint32_t connects(int i)
 {
-  return fairlock_read_counters(&pair.safe[i].client.client).connections;
+  return counters_of(&pair.safe[i].client.client).connections;
 }
 
 static void end_connections(void)
@@ -273,7 +274,7 @@ static void pair_goes_on(void)
 static bool is_refused(int i, const char *why)
 {
   char text[PORT_OPENSSL_ERROR_SIZE];
-  port_openssl_error(&pair.safe[i].wrap.tls, text);
+  port_openssl_error(&pair.safe[i].wrap.tls, text, PORT_OPENSSL_ERROR_SIZE);
   return strcmp(text, why) == 0 &&
          fairlock_server_status(&pair.safe[i].client.client) == FAIRLOCK_UNTRUSTED;
 }
@@ -345,7 +346,7 @@ static void test_no_old_session(void)
   cut_off();
   pair_goes_on();
   CHECK(wrap_resumed(&pair.safe[0].wrap) && wrap_resumed(&pair.safe[1].wrap));
-  port_openssl_error(&pair.safe[0].wrap.tls, text);
+  port_openssl_error(&pair.safe[0].wrap.tls, text, PORT_OPENSSL_ERROR_SIZE);
   CHECK(text[0] == 0);
   put(OUR_CERTIFICATE, "client.crt");
   cut_off();
@@ -418,7 +419,7 @@ static void url_is_refused(const char *url, const char *words)
   if (!CHECK(wrong != NULL && strcmp(wrong, words) == 0))
     check_write(wrong != NULL ? wrong : "taken");
   CHECK(at.transport == NULL && at.password == NULL && tls.settings == NULL);
-  port_openssl_error(&tls, text);
+  port_openssl_error(&tls, text, PORT_OPENSSL_ERROR_SIZE);
   CHECK(text[0] == 0);
   port_openssl_deinit(&tls);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 /* The versions that both speak. */
 #if defined WITH_MBEDTLS && !defined MBEDTLS_SSL_PROTO_TLS1_3
@@ -325,7 +326,7 @@ static void fork_beside(const char *protocol)
   fairlock_stop(&safe.client.client);
   CHECK_EQUAL(pthread_join(servant, NULL), 0);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&safe.client.client).connections, 1);
+  CHECK_EQUAL(counters_of(&safe.client.client).connections, 1);
   safe_close(&safe);
 }
 
@@ -359,10 +360,10 @@ static void keep_by(const char *protocol)
   for (uint32_t round = 1; round <= 3; round++) {
     /* one that begins before the last release was answered is in doubt, and not kept */
     AWAIT(raw_number(&redis, "EXISTS door") == 1, pass(&door));
-    uint32_t before = fairlock_read_counters(&safe.client.client).requests;
+    uint32_t before = counters_of(&safe.client.client).requests;
     for (int i = 0; i < 100; i++)
       pass(&door);
-    CHECK(fairlock_read_counters(&safe.client.client).requests - before < 10);
+    CHECK(counters_of(&safe.client.client).requests - before < 10);
     CHECK_EQUAL(actor_do(&actor, 'a', 10000, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
     CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
   }

@@ -74,7 +74,7 @@ bool wrap_failed_by(struct wrap *wrap, enum wrap_reason reason)
 {
   char text[PORT_OPENSSL_ERROR_SIZE];
   const char *words = words_for(&wrap->tls, reason);
-  port_openssl_error(&wrap->tls, text);
+  port_openssl_error(&wrap->tls, text, PORT_OPENSSL_ERROR_SIZE);
   if (words != NULL && strncmp(text, words, sizeof text - 1) == 0) return true;
   (void)printf("# TLS failed: %s\n", text);
   return false;

@@ -5,9 +5,15 @@
 #include "engine_tests.h"
 
 static int asked;
+static struct fairlock_asking last_asking;
+static char asking_words[64];
 
-static void count_asked(struct fairlock *handle, void *context)
+static void count_asked(struct fairlock *handle, const struct fairlock_asking *asking,
+                        void *context)
 {
+  last_asking = *asking;
+  memset(asking_words, 0, sizeof asking_words);
+  memcpy(asking_words, asking->words, asking->size);
   CHECK(handle == &a);
   CHECK(context == &asked);
   asked++;
@@ -153,8 +159,14 @@ void test_asked(void)
   uint32_t left = fairlock_engine_remaining_ms(&a, now);
   push("message", CHANNEL("1"), "77");
   CHECK_EQUAL(asked, 1);
+  CHECK(last_asking.token == 77 && last_asking.size == 0);
   push("message", CHANNEL("1"), "77 anna@ops-1 stuck 2 h");
   CHECK_EQUAL(asked, 2);
+  CHECK(last_asking.token == 77 && strcmp(asking_words, "anna@ops-1 stuck 2 h") == 0);
+  push("message", CHANNEL("1"), "77 anna@ops-1");
+  CHECK(asked == 3 && strcmp(asking_words, "anna@ops-1") == 0);
+  push("message", CHANNEL("1"), "77 ");
+  CHECK(asked == 4 && last_asking.size == 0);
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), left);
   CHECK_EQUAL(a.token, 77);
   CHECK_EQUAL(losses, 0);

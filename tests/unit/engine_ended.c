@@ -5,15 +5,17 @@
 
 static struct fairlock *told; /* about whom */
 static int told_status;
+static uint64_t told_token;
 static int told_losses; /* before it */
 static int times;
 
-static void note_end(struct fairlock *handle, int status, void *context)
+static void note_end(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   CHECK(context == &times);
-  CHECK_EQUAL(handle->result, status);
+  CHECK_EQUAL(handle->result, end->status);
   told = handle;
-  told_status = status;
+  told_status = end->status;
+  told_token = end->token;
   told_losses = losses;
   times++;
 }
@@ -41,6 +43,39 @@ static void hold_a(void)
   CHECK_EQUAL(times, 0);
   answer(1, 77, 0);
   CHECK(told_of_a(FAIRLOCK_OK));
+}
+
+/* fairlock_token() cannot be called then. */
+void test_told_the_token(void)
+{
+  begin_told();
+  request(&a, 0, 1000);
+  answer(0, 0, 0);
+  CHECK(told_of_a(FAIRLOCK_BUSY));
+  CHECK_EQUAL(told_token, 0);
+  hold_a();
+  CHECK_EQUAL(told_token, 77);
+}
+
+/* Why, as far as the client knows: the time has passed, or the server has said so before that. */
+void test_told_why_it_is_lost(void)
+{
+  begin_told();
+  hold_a();
+  pass(1000);
+  CHECK_EQUAL(losses, 1);
+  CHECK(last_loss.reason == FAIRLOCK_LOSS_TIME && last_loss.token == 77);
+  acquire_a(FAIRLOCK_RENEW);
+  pass(10000);
+  drain();
+  answer(0, 0, 0); /* somebody has forced its release */
+  CHECK_EQUAL(losses, 1);
+  CHECK(last_loss.reason == FAIRLOCK_LOSS_ENDED && last_loss.token == 77);
+  acquire_a(FAIRLOCK_RENEW);
+  break_connection();
+  pass(30000);
+  CHECK_EQUAL(losses, 1);
+  CHECK(last_loss.reason == FAIRLOCK_LOSS_TIME);
 }
 
 void test_told_of_each_operation(void)

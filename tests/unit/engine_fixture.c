@@ -9,9 +9,11 @@ char output[8192];
 size_t output_size;
 uint32_t now;
 int losses;
+struct fairlock_loss last_loss;
 
-void count_loss(struct fairlock *handle, void *context)
+void count_loss(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  last_loss = *loss;
   (void)handle;
   ++*(int *)context;
 }

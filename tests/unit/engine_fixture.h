@@ -25,8 +25,9 @@ extern char output[8192];
 extern size_t output_size;
 extern uint32_t now;
 extern int losses;
+extern struct fairlock_loss last_loss;
 
-void count_loss(struct fairlock *handle, void *context);
+void count_loss(struct fairlock *handle, const struct fairlock_loss *loss, void *context);
 /* The server's clock, which does not wrap around. */
 int64_t server_time(void);
 /* Collects what the engine sends. */

@@ -9,14 +9,15 @@ static struct fairlock_report reports[REPORTS];
 static char ids[REPORTS][16];
 static unsigned reported;
 
-static void note_report(const struct fairlock_report *report, void *context)
+static bool note_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
-  if (reported == REPORTS) return;
+  if (reported == REPORTS) return true;
   reports[reported] = *report;
   if (report->id != NULL && report->id_size < 16)
     memcpy(ids[reported], report->id, report->id_size);
   reported++;
+  return true;
 }
 
 void test_inspect(void)
@@ -43,6 +44,39 @@ void test_inspect(void)
         reports[1].listens && strcmp(ids[1], "w:1") == 0);
   CHECK(reports[2].kind == FAIRLOCK_KIND_REDISSON && reports[2].life == FAIRLOCK_LIFE_ALIVE &&
         !reports[2].listens && strcmp(ids[2], "w:2") == 0);
+}
+
+/* The program has seen enough after this many. */
+static unsigned enough;
+
+static bool note_some(const struct fairlock_report *report, void *context)
+{
+  (void)note_report(report, context);
+  return reported < enough;
+}
+
+/* The rest of the answer is read, and nobody is told of it; after a break, too, when all begins again. */
+void test_inspect_stopped(void)
+{
+  for (enough = 1; enough <= 3; enough++) {
+    begin();
+    reported = 0;
+    CHECK_EQUAL(fairlock_engine_inspect(&a, note_some, NULL, now), FAIRLOCK_PENDING);
+    for (int twice = 0; twice < 2; twice++) {
+      drain();
+      feed("*12\r\n:4294967298\r\n:1500\r\n$2\r\n42\r\n:2\r\n:1\r\n$3\r\nh:1\r\n");
+      feed(":1\r\n:2\r\n$3\r\nw:1\r\n:0\r\n:1\r\n$3\r\nw");
+      CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+      if (twice == 0) {
+        break_connection();
+        greet();
+      }
+    }
+    feed(":2\r\n");
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+    CHECK_EQUAL(reported, enough < 3 ? enough : 3);
+    CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
+  }
 }
 
 /* A holder's lease, and when it was heard last: {ttl, kind, hold count}, and what follows. */

@@ -11,6 +11,7 @@ void test_release_finds_nothing(void)
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_LOST);
   CHECK_EQUAL(losses, 1);
+  CHECK(last_loss.reason == FAIRLOCK_LOSS_ENDED && last_loss.token == 77);
   CHECK_EQUAL(engine.counters.losses, 1);
 }
 

@@ -20,6 +20,7 @@ static _Noreturn void fail(void)
 #undef FAIRLOCK_ASSERT
 #define FAIRLOCK_ASSERT(condition) ((condition) ? (void)0 : fail())
 #include "../../lock/client.c"
+#include "support/counters.h"
 
 static int no_connect(void *context, uint32_t timeout_ms)
 {
@@ -42,10 +43,11 @@ static const struct fairlock_config config = {.receive_buffer = buffer,
                                               .client_id = "id"};
 static struct fairlock_client good;
 
-static void ignore(const struct fairlock_report *report, void *context)
+static bool ignore(const struct fairlock_report *report, void *context)
 {
   (void)report;
   (void)context;
+  return true;
 }
 
 /* What is called: with NULL, and with memory that holds nothing but zeros. */
@@ -290,19 +292,19 @@ static void call_server_status(void)
 static void call_error(void)
 {
   char text[FAIRLOCK_ERROR_SIZE];
-  if (client != NULL) fairlock_error(client, text);
-  else fairlock_error(&good, NULL);
+  if (client != NULL) fairlock_error(client, text, FAIRLOCK_ERROR_SIZE);
+  else fairlock_error(&good, NULL, FAIRLOCK_ERROR_SIZE);
 }
 
 static void call_read_counters(void)
 {
-  (void)fairlock_read_counters(client);
+  (void)counters_of(client);
 }
 
 static void call_id(void)
 {
   char text[FAIRLOCK_HOLDER_ID_SIZE];
-  fairlock_id(handle, text);
+  fairlock_id(handle, text, FAIRLOCK_HOLDER_ID_SIZE);
 }
 
 #define CALL(name)                                                                                 \

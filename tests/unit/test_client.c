@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
+#include "support/counters.h"
 
 #define GREETING "%1\r\n$2\r\nid\r\n:10\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
 
@@ -78,10 +79,11 @@ static void close_now(void *context)
 
 static struct port_transport transport = {connect_now, take, say, close_now, NULL, NULL, NULL};
 
-static void report(const struct fairlock_report *part, void *context)
+static bool report(const struct fairlock_report *part, void *context)
 {
   (void)part;
   (void)context;
+  return true;
 }
 
 static void set_up(void)
@@ -537,10 +539,15 @@ static void test_id_before_and_after_the_greeting(void)
   set_up();
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   memset(id, '#', sizeof id);
-  fairlock_id(&handle, id);
+  fairlock_id(&handle, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK(strcmp(id, "") == 0);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  fairlock_id(&handle, id);
+  fairlock_id(&handle, id, FAIRLOCK_HOLDER_ID_SIZE);
+  CHECK(strcmp(id, "id.a.100001:1") == 0);
+  memset(id, '#', sizeof id);
+  fairlock_id(&handle, id, sizeof "id.a.100001:1" - 1);
+  CHECK(strcmp(id, "") == 0 && id[1] == '#');
+  fairlock_id(&handle, id, sizeof "id.a.100001:1");
   CHECK(strcmp(id, "id.a.100001:1") == 0);
   fairlock_client_deinit(&client);
 
@@ -553,11 +560,40 @@ static void test_id_before_and_after_the_greeting(void)
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   hello = GREETING;
   memset(id, '#', sizeof id);
-  fairlock_id(&handle, id);
+  fairlock_id(&handle, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK_EQUAL(strlen(id), FAIRLOCK_HOLDER_ID_SIZE - 1);
   CHECK_EQUAL(id[FAIRLOCK_HOLDER_ID_SIZE], '#');
   CHECK(strcmp(id, "0123456789012345678901234567890123456789.vvvvvv3.vvvvvv3vvvvvv3:4294967295") ==
         0);
+  fairlock_client_deinit(&client);
+}
+
+/* The sizes are the program's, which may have been compiled for another release. */
+static void test_room_of_the_program(void)
+{
+  char text[FAIRLOCK_ERROR_SIZE + 2];
+  struct {
+    struct fairlock_counters counters;
+    uint32_t later[2];
+  } more;
+  set_up();
+  memcpy(client.engine.error, "ERR not now", sizeof "ERR not now");
+  client.engine.counters.losses = 7;
+  client.engine.counters.acquisitions = 8;
+  memset(text, '#', sizeof text);
+  fairlock_error(&client, text, 1);
+  CHECK(text[0] == 0 && text[1] == '#');
+  fairlock_error(&client, text, 5);
+  CHECK(strcmp(text, "ERR ") == 0 && text[5] == '#');
+  fairlock_error(&client, text, sizeof text);
+  CHECK(strcmp(text, "ERR not now") == 0 && text[FAIRLOCK_ERROR_SIZE] == '#');
+  memset(&more, 0xff, sizeof more);
+  fairlock_read_counters(&client, &more.counters, sizeof more);
+  CHECK(more.counters.losses == 7 && more.counters.requests == 0);
+  CHECK(more.later[0] == 0 && more.later[1] == 0);
+  memset(&more, 0xff, sizeof more);
+  fairlock_read_counters(&client, &more.counters, sizeof more.counters.acquisitions);
+  CHECK(more.counters.acquisitions == 8 && more.counters.waits == UINT32_MAX);
   fairlock_client_deinit(&client);
 }
 
@@ -944,10 +980,10 @@ static struct fairlock_shared heir;
 static unsigned told;
 static int told_status;
 
-static void note_end(struct fairlock *which, int status, void *context)
+static void note_end(struct fairlock *which, const struct fairlock_end *end, void *context)
 {
   CHECK((which == &handle || which == &heir.handle) && context == &told);
-  told_status = status;
+  told_status = end->status;
   told++;
 }
 
@@ -1113,8 +1149,9 @@ static void test_downgrade_cancelled(void)
 
 static unsigned losses;
 
-static void note_loss(struct fairlock *which, void *context)
+static void note_loss(struct fairlock *which, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   CHECK(which == &handle && context == &losses);
   losses++;
 }
@@ -1331,11 +1368,11 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_wants(&client), 0);
   fairlock_stop(&client);
   CHECK_EQUAL(fairlock_run(&client), FAIRLOCK_FORKED);
-  fairlock_error(&client, text);
+  fairlock_error(&client, text, FAIRLOCK_ERROR_SIZE);
   CHECK_EQUAL(text[0], 0);
-  fairlock_id(&handle, text);
+  fairlock_id(&handle, text, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK_EQUAL(text[0], 0);
-  CHECK_EQUAL(fairlock_read_counters(&client).requests, 0);
+  CHECK_EQUAL(counters_of(&client).requests, 0);
   client.mutex.process--;
   port_mutex_unlock(&client.mutex);
   (void)alarm(0);
@@ -1367,6 +1404,7 @@ const struct check_test check_tests[] = {
     {"client waits for the reply at once", test_waits_at_once},
     {"client take out without blocking", test_take_out_without_blocking},
     {"client id before and after the greeting", test_id_before_and_after_the_greeting},
+    {"client: room of the program", test_room_of_the_program},
     {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
     {"client two tasks with one handle", test_two_tasks_with_one_handle},
     {"client tells of what nobody waits for", test_told_of_what_nobody_waits_for},

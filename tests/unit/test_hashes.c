@@ -143,10 +143,11 @@ static void test_leave(void)
   CHECK(sends_nothing());
 }
 
-static void report_nothing(const struct fairlock_report *report, void *context)
+static bool report_nothing(const struct fairlock_report *report, void *context)
 {
   (void)report;
   (void)context;
+  return true;
 }
 
 /* What only looks or breaks ends, as with any refusal. */

@@ -22,9 +22,9 @@ static void note(enum fairlock_log_event event, int status, const char *text, vo
   refusals += event == FAIRLOCK_LOG_REFUSED;
 }
 
-static void count_end(struct fairlock *handle, int status, void *context)
+static void count_end(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
-  CHECK_EQUAL(handle->result, status);
+  CHECK_EQUAL(handle->result, end->status);
   ++*(int *)context;
 }
 
@@ -919,10 +919,11 @@ static void test_subscription(void)
   CHECK(sends_nothing());
 }
 
-static void report(const struct fairlock_report *report, void *context)
+static bool report(const struct fairlock_report *report, void *context)
 {
   (void)report;
   (void)context;
+  return true;
 }
 
 /* What does not hold a lock does not care. */
@@ -1023,8 +1024,10 @@ static void test_query_that_fails(void)
   }
 }
 
-static void never_asked(struct fairlock *handle, void *context)
+static void never_asked(struct fairlock *handle, const struct fairlock_asking *asking,
+                        void *context)
 {
+  (void)asking;
   (void)handle;
   (void)context;
   CHECK(false);

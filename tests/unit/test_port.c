@@ -577,7 +577,7 @@ static bool goes_to(const struct port_posix *posix, const char *host)
 {
   char text[PORT_POSIX_HOST_SIZE];
   memset(text, '#', sizeof text);
-  port_posix_host(posix->transport.context, text);
+  port_posix_host(posix->transport.context, text, PORT_POSIX_HOST_SIZE);
   return strcmp(text, host) == 0;
 }
 
@@ -1144,7 +1144,7 @@ static bool says(const struct port_posix *posix, const char *words)
   bool same = true;
   for (int i = 0; i < 2; i++) {
     memset(text, '#', sizeof text);
-    port_posix_error(posix, text);
+    port_posix_error(posix, text, PORT_POSIX_ERROR_SIZE);
     if (memchr(text, 0, sizeof text) == NULL || strcmp(text, words) != 0) same = false;
   }
   if (!same) check_write(text);

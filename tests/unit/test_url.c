@@ -250,14 +250,14 @@ static void test_transport(void)
 {
   char host[PORT_POSIX_HOST_SIZE];
   CHECK(port_posix_url(&server, "redis+sentinel://h:1,[::1]:2/s") == NULL);
-  port_posix_host(server.transport->context, host);
+  port_posix_host(server.transport->context, host, PORT_POSIX_HOST_SIZE);
   CHECK(same(host, "h"));
   CHECK(server.transport->aim(server.transport->context, NULL)); /* there is one more */
   CHECK(!server.transport->aim(server.transport->context, NULL));
-  port_posix_host(server.transport->context, host);
+  port_posix_host(server.transport->context, host, PORT_POSIX_HOST_SIZE);
   CHECK(same(host, "::1"));
   CHECK(server.transport->aim(server.transport->context, "m:3"));
-  port_posix_host(server.transport->context, host);
+  port_posix_host(server.transport->context, host, PORT_POSIX_HOST_SIZE);
   CHECK(same(host, "m"));
 }
 

@@ -34,8 +34,9 @@ static struct fairlock_config config = {
 
 static fairlock_lost_fn tell;
 
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   LOG_ERR("a lock is lost");
   if (tell != NULL) tell(handle, context);
 }

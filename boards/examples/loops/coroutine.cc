@@ -161,7 +161,7 @@ public:
   }
 
 private:
-  static void ended(fairlock *handle, int, void *context)
+  static void ended(fairlock *handle, const fairlock_end *, void *context)
   {
     loop *self = static_cast<loop *>(context);
     lock *of = reinterpret_cast<lock *>(handle);

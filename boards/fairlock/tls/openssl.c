@@ -25,7 +25,7 @@ int tls_prepare(struct port_openssl *tls, const struct port_openssl_config *conf
   if (folder != NULL) (void)closedir(folder);
   const char *wrong = port_openssl_init(tls, below, config);
   if (wrong == NULL) return EXIT_DONE;
-  port_openssl_error(tls, why);
+  port_openssl_error(tls, why, PORT_OPENSSL_ERROR_SIZE);
   bool keyless = wrong == config->certificate && config->key == NULL;
   complain("cannot use %s for TLS: %s%s", wrong, why,
            keyless ? " (it has to hold the private key, too, unless --key names that)" : "");
@@ -34,5 +34,5 @@ int tls_prepare(struct port_openssl *tls, const struct port_openssl_config *conf
 
 void tls_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE])
 {
-  port_openssl_error(tls, text);
+  port_openssl_error(tls, text, PORT_OPENSSL_ERROR_SIZE);
 }

@@ -20,8 +20,9 @@ static struct fairlock_client client;
 static struct fairlock door;
 
 /* Called if a hold ends before its time: close the door. */
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)handle;
   (void)context;
   printf("lost: the door is closed\n");

@@ -32,8 +32,9 @@ static struct fairlock_log log_of_client;
 static struct fairlock door;
 
 /* Called if a hold ends before its time: close the door. */
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
+  (void)loss;
   (void)handle;
   (void)context;
   ESP_LOGE(TAG, "lost: the door is closed");
