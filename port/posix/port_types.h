@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* for port.h: port_mutex_forked() is in threads.c */
-#define PORT_THREADS   port_posix
+#define PORT_THREADS   posix_threads
 #define PORT_PROCESSES 1
 
 /* for port.h: so are port_event_expect_signals() and port_task_interrupted() */

@@ -8,7 +8,13 @@
 
 #include <stdio.h>
 #include <unistd.h>
-#include "support/counters.h"
+
+static struct fairlock_counters counters_of(struct fairlock_client *client)
+{
+  struct fairlock_counters counters;
+  fairlock_read_counters(client, &counters, sizeof counters);
+  return counters;
+}
 
 #define CHECK(condition)                                                                           \
   do {                                                                                             \

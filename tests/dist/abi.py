@@ -45,7 +45,7 @@ def eased(name, old, new):
 
 
 # What names have at their end so that objects of different releases do not link: port.h.
-NAMED = re.compile(r"_\d+_\d+_\d+(_rc\d+)?(_port_posix)?$")
+NAMED = re.compile(r"_\d+_\d+_\d+(_rc\d+)?(_posix_threads)?$")
 
 
 def plain(name):

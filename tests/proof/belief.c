@@ -193,7 +193,7 @@ static void any_other(struct fairlock *handle)
     break;
   default:
     if (!waiting(handle))
-      fairlock_handle_on_message(handle, (int64_t[]){nondet_int64(), nondet_int64(), a});
+      fairlock_handle_on_message(handle, (int64_t[]){nondet_int64(), nondet_int64(), a}, NULL, 0);
   }
   if (handle->engine == NULL) return;
   CHECK(handle->token == token);

@@ -228,7 +228,9 @@ static void pushed(struct fairlock *handle, uint32_t now)
   ASSUME(good_message(token, at, claim_ms));
   uint8_t value_type = E.value_type;
   uint32_t element = E.element;
-  fairlock_handle_on_message(handle, (int64_t[]){(int64_t)token, at, claim_ms});
+  static const uint8_t words[2] = {0};
+  size_t size = nondet_bool() ? sizeof words : 0;
+  fairlock_handle_on_message(handle, (int64_t[]){(int64_t)token, at, claim_ms}, words, size);
   CHECK(E.value_type == value_type && E.element == element);
   REACHED(handle->phase == HELD);
   REACHED(handle->phase == LEAVING && handle->flags & OWED);
@@ -394,7 +396,8 @@ static void event(struct fairlock *handle, uint32_t now)
 }
 
 void any_answer(struct fairlock_engine *engine, int status);
-void any_message(struct fairlock *handle, const int64_t message[3]);
+void any_message(struct fairlock *handle, const int64_t message[3], const uint8_t *words,
+                 size_t size);
 void any_subscription(struct fairlock *handle, int status);
 void any_greeting(struct fairlock_engine *engine);
 void any_refusal(struct fairlock_engine *engine, int status);
@@ -416,8 +419,10 @@ void any_answer(struct fairlock_engine *engine, int status)
   led_to = ANSWER;
 }
 
-void any_message(struct fairlock *handle, const int64_t message[3])
+void any_message(struct fairlock *handle, const int64_t message[3], const uint8_t *words,
+                 size_t size)
 {
+  CHECK(size == 0 || __CPROVER_r_ok(words, size));
   CHECK(in_heap(handle) && message[2] >= 0 && message[2] <= UINT32_MAX);
   CHECK(good_message((uint64_t)message[0], message[1], (uint32_t)message[2]));
   any_change_within();

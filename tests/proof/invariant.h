@@ -225,7 +225,7 @@ static void on_asked(struct fairlock *handle, const struct fairlock_asking *aski
 static void on_ended(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   (void)context;
-  CHECK(in_heap(handle) && good_status(end->status) && end->status == handle->end->status);
+  CHECK(in_heap(handle) && good_status(end->status) && end->status == handle->result);
 }
 
 static bool on_report(const struct fairlock_report *report, void *context)
