@@ -174,8 +174,8 @@ void fairlock_engine_deinit(struct fairlock_engine *engine);
  *             FAIRLOCK_INVALID: there can be no such hold
  *   ask       asks the holder to release, see fairlock_asked_fn. FAIRLOCK_NOT_HELD as above;
  *             FAIRLOCK_NOT_LISTENING: the lock has that hold, but its holder cannot be asked
- *   inspect   reports holder and waiters. FAIRLOCK_PROTOCOL: the reply was not valid, or was
- *             incomplete, and so is the report
+ *   inspect   reports holder and waiters, until report returns false; the rest is read all the same.
+ *             FAIRLOCK_PROTOCOL: the reply was not valid, or was incomplete, and so is the report
  * force, ask and inspect need a handle that is neither held nor waiting; target and report must not
  * be NULL. An engine has one inspection at a time: FAIRLOCK_IN_PROGRESS.
  */

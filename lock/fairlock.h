@@ -220,7 +220,7 @@ typedef void (*fairlock_ended_fn)(struct fairlock *handle, const struct fairlock
 /*
  * A callback: an operator asks the holder to release, by fairlock_ask_release() or `fairlock break
  * --ask`. The hold goes on until the program releases it. Called once for each message; a message may
- * be lost.
+ * be lost, as is one for which the receive buffer has no room: with words, up to 215 bytes.
  */
 typedef void (*fairlock_asked_fn)(struct fairlock *handle, const struct fairlock_asking *asking,
                                   void *context);
