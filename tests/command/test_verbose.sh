@@ -123,7 +123,7 @@ test_asked() {
     eventually counts $count 'a is asked for by an operator; sent nothing' "$dir/err.holder"
   done
   # another program may say who asks, and why: anything, printed as a terminal can show it
-  token=$(redis hget fairlock:{a} token)
+  token=$(redis hget 'fairlock:{a}' token)
   redis publish "redisson_lock__channel:{a}:$(redis hkeys a)" "$token anna@ops-1 $(printf 'stuck \033[2J')" >"$dir/out"
   eventually counts 1 'a is asked for by an operator: anna@ops-1 stuck \x1b[2J; sent nothing' "$dir/err.holder"
   eventually counts 1 ": an operator asks for the hold with token $token anna@ops-1 stuck \\x1b[2J" "$dir/err.holder"

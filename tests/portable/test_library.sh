@@ -178,7 +178,7 @@ test_other_headers_do_not_link() {
       # that of an engine, or of a transport, is the same for all threads ports
       case $headers:$function in threads:port_* | threads:fairlock_engine_*) continue ;; esac
       expect 1 gcc -o "$dir/program" "$dir/object.o" "$build/liblock.a" -pthread
-      case $headers in release) end=_1_0_9 ;; *) end=_[0-9a-z_]*_port_single ;; esac
+      case $headers in release) end=_1_0_9 ;; *) end='_[0-9a-z_]*_port_single' ;; esac
       grep -q "undefined .*$function$end" "$dir/err" || fail "$(cat "$dir/err")"
     done
   done || exit 1
