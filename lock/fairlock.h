@@ -167,6 +167,7 @@ const char *fairlock_status_name(int status);
 #define fairlock_use_credentials     PORT_NAMED(fairlock_use_credentials)
 #define fairlock_use_keeping         PORT_NAMED(fairlock_use_keeping)
 #define fairlock_use_sharing         PORT_NAMED(fairlock_use_sharing)
+#define fairlock_abandon             PORT_NAMED(fairlock_abandon)
 #define fairlock_start_force_release PORT_NAMED(fairlock_start_force_release)
 #define fairlock_start_ask_release   PORT_NAMED(fairlock_start_ask_release)
 

@@ -31,7 +31,7 @@
 #include "port_types.h" /* of the threads port: struct port_mutex and struct port_event */
 
 /* This release, as part of a name; with the version in fairlock.h. */
-#define PORT_RELEASE 1_0_0_rc2
+#define PORT_RELEASE 1_0_0_rc3
 
 #ifndef PORT_THREADS
 #error "port_types.h has to define PORT_THREADS, a name of the threads port's own"

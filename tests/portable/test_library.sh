@@ -125,6 +125,7 @@ fairlock_set_log(&client, &log)
 fairlock_use_credentials(&client, &credentials)
 fairlock_use_keeping(&client, &keeping)
 fairlock_use_sharing(&client, &sharing)
+fairlock_abandon(&handle, &rest)
 fairlock_start_force_release(&handle, &target)
 fairlock_start_ask_release(&handle, &target)
 fairlock_engine_init(&engine, &config)
@@ -155,9 +156,10 @@ static struct fairlock_log log;
 static struct fairlock_credentials credentials;
 static struct fairlock_keeping keeping;
 static struct fairlock_sharing sharing;
+static struct fairlock_rest rest;
 static struct fairlock_target target;
 const void *const all[] = {&client, &engine, &config, &transport, &socket, &server, &handle, &shared, &topology, &log,
-                           &credentials, &keeping, &sharing, &target};
+                           &credentials, &keeping, &sharing, &rest, &target};
 int main(void)
 {
   (void)$1;

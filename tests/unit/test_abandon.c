@@ -19,10 +19,10 @@ static void on_freed(struct fairlock_rest *its, void *context)
   freed++;
 }
 
-static void on_ended(struct fairlock *handle, int status, void *context)
+static void on_ended(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   (void)handle;
-  (void)status;
+  (void)end;
   ++*(unsigned *)context;
 }
 
@@ -186,10 +186,11 @@ static void test_taken_out(void)
   idle();
 }
 
-static void report(const struct fairlock_report *part, void *context)
+static bool report(const struct fairlock_report *part, void *context)
 {
   (void)part;
   (void)context;
+  return true;
 }
 
 static void test_inspecting_and_breaking(void)
