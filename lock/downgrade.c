@@ -119,6 +119,14 @@ static void settle(struct fairlock *from, const struct fairlock *heir, bool gone
   fairlock_handle_on_reply(from, FAIRLOCK_OK, sent_at);
 }
 
+/* True if the event ends the answer {-1, 0, now} that a request awaits: the hold is gone. */
+static bool says_gone(const struct fairlock_engine *engine, const struct resp_event *event)
+{
+  if (engine->stage != UP || engine->value_type != RESP_ARRAY || engine->malformed) return false;
+  if (!event->last || event->depth != 1 || engine->element != 2) return false;
+  return fairlock_pipeline_expects(engine) && engine->values[0] == -1;
+}
+
 static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
@@ -129,7 +137,7 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   uint32_t sent_at = heir->sent_at[0];
   uint8_t eval = sharing->own.eval;
   bool unknown = is_error(engine) && fairlock_reply_begins(event, "NOSCRIPT");
-  bool gone = fairlock_share_answered(engine, event, -1);
+  bool gone = says_gone(engine, event);
   if (gone) fairlock_reply_answered(engine, FAIRLOCK_LOST);
   else if (!fairlock_share_hooks.event(engine, event, link)) fairlock_reply_process(engine, event);
   if (unknown) sharing->own.eval = eval | DOWNGRADES; /* and not for the script of share.c */

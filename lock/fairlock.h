@@ -124,11 +124,9 @@ enum fairlock_status {
   FAIRLOCK_UNTRUSTED = -22,   /* TLS: a certificate or key, the server's or ours, is not trusted.
                                  Check CA, name, dates. The transport has an error text */
   FAIRLOCK_FORKED = -23,      /* the client was made before a fork(). Make a new one here */
-  FAIRLOCK_WRONG_LIMIT = -24, /* others share the lock, or wait to, with another limit: see
-                                 fairlock_error(). All who share a lock name the same one */
 
   /* the holder does not listen, so it cannot be asked to release: fairlock_ask_release() */
-  FAIRLOCK_NOT_LISTENING = -25
+  FAIRLOCK_NOT_LISTENING = -24
 };
 
 /*
@@ -715,11 +713,12 @@ int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing
  * Makes shared->handle a view of the lock called name, a string, that shares it;
  * fairlock_init_shared_bytes() takes any bytes. Up to limit such handles hold it at a time, 1 to
  * FAIRLOCK_LIMIT_MAX; 0: any number. Whoever wants it exclusively, by fairlock_init() or in Redisson,
- * waits until none of them holds it. All wait in the same queue: first come, first served. All who
- * share one lock name the same limit: with another one, an
- * operation ends with FAIRLOCK_WRONG_LIMIT as long as one of them holds or waits. The token is larger
- * than that of each exclusive hold before it; of two who share, the later may have the smaller one,
- * because its share was kept, or was given to a request whose answer was lost.
+ * waits until none of them holds it. All wait in the same queue: first come, first served. Where they
+ * name different limits, the smallest one in use binds all: each is in use until the lease of who
+ * named it would end, or its waiter timeout if that is longer, unless nobody else holds any more. So a
+ * limit is changed by programs that start with the new one. The token is larger than that of each exclusive hold before it; of two who share,
+ * the later may have the smaller one, because its share was kept, or was given to a request whose
+ * answer was lost.
  *
  * A program that wants the lock exclusively at times has a second handle for that, and does not wait
  * by the one while it holds by the other: two who do would wait for each other. So there is no
@@ -737,11 +736,10 @@ int fairlock_init_shared_bytes(struct fairlock_shared *shared, struct fairlock_c
  * larger token and this lease. Others may join, but nobody gets in between. If exclusive is not held
  * exactly once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD,
  * _INVALID, _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
- *   FAIRLOCK_OK           shared holds
- *   FAIRLOCK_LOST         the hold had ended before, or the new one by the time the call returned
- *   FAIRLOCK_WRONG_LIMIT  see above
- *   others                as for fairlock_acquire() without a limit. If something is left of a hold,
- *                         the client ends it while it is serviced, or its lease does
+ *   FAIRLOCK_OK    shared holds
+ *   FAIRLOCK_LOST  the hold had ended before, or the new one by the time the call returned
+ *   others         as for fairlock_acquire() without a limit. If something is left of a hold,
+ *                  the client ends it while it is serviced, or its lease does
  * Without blocking, both handles have a result: shared's as of an acquire, which fairlock_cancel()
  * may end, exclusive's as of a release.
  */
@@ -826,7 +824,7 @@ struct fairlock_report {
   uint32_t waiter_count; /* how many wait */
   uint32_t holder_count; /* how many hold; 0: the lock is free */
   uint32_t holder_index; /* which of them this is, from 0: the one whose lease ends last is first */
-  uint32_t limit;        /* how many may share, as was named last; 0: any number, or exclusive */
+  uint32_t limit; /* how many may share: the smallest limit in use; 0: none is, or exclusive */
   int64_t ttl_ms; /* how much of the lease is left; -1: it does not end; -2: the lock is free */
   uint32_t hold_count; /* 0: the lock is free, or was handed over and is not confirmed yet */
   uint64_t token;      /* the fencing token; 0: free, or none, or it cannot be read */
@@ -834,6 +832,11 @@ struct fairlock_report {
                          re-entered */
   int64_t unheard_ms;  /* since the holder was last heard, by the server's clock; -1: not known */
   bool renews;         /* as with FAIRLOCK_RENEW; false: or not known */
+
+  /* Of the first holder, where several limits are in use: up to nine of them, the smallest first, in decimal,
+   * a space between them, without a NUL. 0 bytes: there are not so many, or the id is "?" */
+  const char *limits;
+  size_t limits_size;
 };
 
 /*

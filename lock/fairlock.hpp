@@ -962,7 +962,7 @@ template <unsigned Permits> class basic_semaphore
 {
 public:
   /*
-   * limit: 1 to FAIRLOCK_LIMIT_MAX; all who use it name the same one, see fairlock_init_shared().
+   * limit: 1 to FAIRLOCK_LIMIT_MAX; the smallest in use binds, see fairlock_init_shared().
    * The rest as for a handle. If the client did not use_sharing(): FAIRLOCK_INVALID.
    */
   basic_semaphore(client &of, const char *name, std::uint32_t limit,

@@ -57,6 +57,21 @@ static void free_lock(struct fairlock_report *report)
   report->kind = FAIRLOCK_KIND_NONE;
 }
 
+/* Before the id of the first of those who share may stand limits, each with a space behind it. */
+static void take_limits(struct fairlock_report *report)
+{
+  size_t size = 0;
+  for (size_t i = 0; i < report->id_size && report->id[i] <= '9'; i++) {
+    if (report->id[i] == ' ') size = i + 1;
+    else if (report->id[i] < '0') break;
+  }
+  if (size == 0) return;
+  report->limits = report->id;
+  report->limits_size = size - 1;
+  report->id += size;
+  report->id_size -= size;
+}
+
 static void take_holder(const struct fairlock_engine *engine, struct fairlock_report *report)
 {
   const int64_t *values = engine->values;
@@ -69,6 +84,7 @@ static void take_holder(const struct fairlock_engine *engine, struct fairlock_re
   take_kind(report, (uint64_t)values[KIND]);
   report->waiter_count = waiters_of(engine);
   report->holder_index = (engine->element - 1) / HOLDER_SIZE;
+  if (report->shares && report->holder_index == 0) take_limits(report);
   judge(report);
   if (report->id_size > 0) report->holder_count = holders_of(engine);
   else free_lock(report);

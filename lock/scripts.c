@@ -254,171 +254,171 @@ static const PORT_FLASH uint8_t lock_after[] =
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\217\372E(A\246t='\344s\277_\215ck__\003ann\234\255j\32320)\232':\255" /* local function E(A)\nlocal t='redisson_lock__channel'..j:sub(20)..':'.. */
-    "A\245d=\272\247\271\035n\350\271\201t)[2]>0\226'p\247l\315h'\267\250d\237\217" /* A\nlocal d=a('pubsub','numsub',t)[2]>0 and 'publish'\nif not d then\nlocal  */
-    "K=\034p\247\271\035shardn\350\271\201t)[2]\nd=K\226K>0\226'sp\247l\315h'" /* K=redis.pcall('pubsub','shardnumsub',t)[2]\nd=K and K>0 and 'spublish' */
-    "\376\331d,t\n\300x=\001t\204l\254\246Q=\001\273\233ho" /* \nend\nreturn d,t\nend\nlocal x=a('hgetall',g)\nlocal Q=a('hget',b,'ho */
-    "ld\004'\246R=e\241'*'\226\011\304\245c,B,\341{},{},0\nf\231y=\305#x,2 do" /* lder')\nlocal R=e=='*' and k==''\nlocal c,B,i={},{},0\nfor y=1,#x,2 do */
-    "\245p,S,q=x[y],x[y\335]:\002\003\202^(\253\036\345'\246C=S\252p\241Q\226" /* \nlocal p,S,q=x[y],x[y+1]:match('^(%d+) (%d+) ')\nlocal C=S or p==Q and  */
-    "m\267p\241'sha\343'\252q\224(t\277\350b\004(q)<=\206\231t\277\350b\004(q)>=f+2e9)\214\352" /* m\nif p=='shared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelse */
-    "if\014\241'*'\252e\241p)\223(\011\304\252\011C)\223(R\252\250c[1])\214\nc[#c\335]=p\n" /* if(e=='*' or e==p)and(k=='' or k==C)and(R or not c[1])then\nc[#c+1]=p\n */
-    "c[p]=C\352\nB[q\2520]=(B[q\2520\0260)\335\n\341\324\211.\324x(i,t\277\350b\004(q\361" /* c[p]=C\nelse\nB[q or 0]=(B[q or 0]or 0)+1\ni=math.max(i,tonumber(q)or  */
-    "\324\211.hu\347\203\212\303v\241'\013'\237\217C=0\nf\231Q,p \377 ipairs\332)" /* math.huge)\nend\nend\nif v=='-2' then\nlocal C=0\nfor Q,p in ipairs(c) */
-    "do\245d,t=E(p\244d\226c[p]\214\na(d,t\266[p]\203C=1\376\212\327" /* do\nlocal d,t=E(p)\nif d and c[p]then\na(d,t,c[p])\nC=1\nend\nend\nreturn{ */
-    "C\266[1]\223 C\2410\2261\252\016\n\303i>0\355c[1]\214 \327\276\016" /* C,c[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not c[1]then return{0,0,f} */
-    "\303i>0\226i<\324\211.hu\347\237\217p={}\nf\231q,C \377 pairs(B)do\np" /* end\nif i>0 and i<math.huge then\nlocal p={}\nfor q,C in pairs(B)do\np */
-    "[#p\335]=q\365C\376\336\236,i-f\335728\340\203\302t\254\266[1]\233" /* [#p+1]=q..' '..C\nend\na('pexpire',b,i-f+172800000)\na('hset',g,c[1],' */
-    "0 0 0 0\035sha\343\201tab\333.c\277cat(p\233 \006\203\321\254\266[1]\246p=\272" /* 0 0 0 0','shared',table.concat(p,' '))\na('hdel',g,c[1])\nlocal p=a('p */
-    "ttl\254\244p<0\252f+p>i\240\336\254,i-f\251H(i-f\246d,t" /* ttl',g)\nif p<0 or f+p>i then a('pexpire',g,i-f)end\nH(i-f)\nlocal d,t */
-    "=E(h\252\304\244d\240a(d,t\2330'\251\327\305\016\n\300\341\306" /* =E(h or '')\nif d then a(d,t,'0')end\nreturn{1,0,f}\nend\nlocal i=a('l */
-    "ran\347\275,\2769\246d=i[10]\nf\231Q,A \377 ipairs(i)do\nd=d \227(\001\273" /* range',j,0,9)\nlocal d=i[10]\nfor Q,A in ipairs(i)do\nd=d or(a('hget',b */
-    ",A\361\304):f\362\202^\253+ \253+ \253+ S\030\300\341\010\267h\224\332[1\026" /* ,A)or ''):find('^%d+ %d+ %d+ S')\nend\nlocal i=false\nif h and(c[1]or  */
-    "\250x[1])\214\n" /* not x[1])then\n */
+    "\217\372C(K\246x='\344s\277_\215ck__\003ann\234\255j\32320)\232':\255" /* local function C(K)\nlocal x='redisson_lock__channel'..j:sub(20)..':'.. */
+    "K\245d=\272\247\271\035n\350\271\201x)[2]>0\226'p\247l\315h'\267\250d\237\217" /* K\nlocal d=a('pubsub','numsub',x)[2]>0 and 'publish'\nif not d then\nlocal  */
+    "E=\034p\247\271\035shardn\350\271\201x)[2]\nd=E\226E>0\226'sp\247l\315h'" /* E=redis.pcall('pubsub','shardnumsub',x)[2]\nd=E and E>0 and 'spublish' */
+    "\376\331d,x\n\300q=\001t\204l\254\246Q=\001\273\233ho" /* \nend\nreturn d,x\nend\nlocal q=a('hgetall',g)\nlocal Q=a('hget',b,'ho */
+    "ld\004'\246R=e\241'*'\226\011\304\245c,A,\341{},{},0\nf\231y=\305#q,2 do" /* lder')\nlocal R=e=='*' and k==''\nlocal c,A,i={},{},0\nfor y=1,#q,2 do */
+    "\245p,S,t=q[y],q[y\335]:\002\003\202^(\253\036\345'\246B=S\252p\241Q\226" /* \nlocal p,S,t=q[y],q[y+1]:match('^(%d+) (%d+) ')\nlocal B=S or p==Q and  */
+    "m\267p\241'sha\343'\252t\224(t\277\350b\004(t)<=\206\231t\277\350b\004(t)>=f+2e9)\214\352" /* m\nif p=='shared' or t and(tonumber(t)<=f or tonumber(t)>=f+2e9)then\nelse */
+    "if\014\241'*'\252e\241p)\223(\011\304\252\011B)\223(R\252\250c[1])\214\nc[#c\335]=p\n" /* if(e=='*' or e==p)and(k=='' or k==B)and(R or not c[1])then\nc[#c+1]=p\n */
+    "c[p]=B\352\nA[t\2520]=(A[t\2520\0260)+(q[y\335]:\002\003\202 \364\253\317%f[ %z]'" /* c[p]=B\nelse\nA[t or 0]=(A[t or 0]or 0)+(q[y+1]:match(' w(%d+)%f[ %z]' */
+    "\3611\203\341\324\211.\324x(i,t\277\350b\004(t\361\324\211.hu\347\203\212\303v\241'\013'\237" /* )or 1)\ni=math.max(i,tonumber(t)or math.huge)\nend\nend\nif v=='-2' then\n */
+    "\217B=0\nf\231Q,p \377 ipairs\332)do\245d,x=C(p\244d\226c[p]\214\n" /* local B=0\nfor Q,p in ipairs(c)do\nlocal d,x=C(p)\nif d and c[p]then\n */
+    "a(d,x\266[p]\203B=1\376\212\327B\266[1]\223 B\2410\2261\252\016\n\303" /* a(d,x,c[p])\nB=1\nend\nend\nreturn{B,c[1]and B==0 and 1 or 0,f}\nend\nif  */
+    "i>0\355c[1]\214 \327\276\016\303i>0\226i<\324\211.hu\347\237\217" /* i>0 and not c[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal  */
+    "p={}\nf\231t,B \377 pairs(A)do\np[#p\335]=t\365B\376\336\236,i-f" /* p={}\nfor t,B in pairs(A)do\np[#p+1]=t..' '..B\nend\na('pexpire',b,i-f */
+    "\335728\340\203\302t\254\266[1]\2330 0 0 0\035sha\343\201tab\333.c\277cat(p\233 \006\203" /* +172800000)\na('hset',g,c[1],'0 0 0 0','shared',table.concat(p,' '))\n */
+    "\321\254\266[1]\246p=\272ttl\254\244p<0\252f+p>i\240\336" /* a('hdel',g,c[1])\nlocal p=a('pttl',g)\nif p<0 or f+p>i then a('pexpire */
+    "\254,i-f\251H(i-f\246d,x=C(h\252\304\244d\240a(d,x\2330'\251\327" /* ',g,i-f)end\nH(i-f)\nlocal d,x=C(h or '')\nif d then a(d,x,'0')end\nreturn{ */
+    "\305\016\n\300d=\010\267h\224\332[1\026\250q[1])\214\n" /* 1,0,f}\nend\nlocal d=false\nif h and(c[1]or not q[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\213c[1]\214 \336\254\337'\251f\231y=\305#x,2 do\267x[y]\265c[1]\214 " /* if c[1]then a('pexpire',g,'1')end\nfor y=1,#x,2 do\nif x[y]~=c[1]then  */
-    "\321\254,x[y]\251\212\341N(nil\266[1])\241'giv\200'\n\303c[1]\223 \250" /* a('hdel',g,x[y])end\nend\ni=N(nil,c[1])=='given'\nend\nif c[1]and not  */
-    "i\240\205\270\254\251\213\250d\240\356\233limit'\251\327c[1" /* i then a('del',g)end\nif not d then a('hdel',b,'limit')end\nreturn{c[1 */
-    "]\223 1\252\276\016\n" /* ]and 1 or 0,0,f}\n */
+    "\213c[1]\214 \336\254\337'\251f\231y=\305#q,2 do\267q[y]\265c[1]\214 " /* if c[1]then a('pexpire',g,'1')end\nfor y=1,#q,2 do\nif q[y]~=c[1]then  */
+    "\321\254,q[y]\251\212d=N(nil\266[1])\241'giv\200'\n\303c[1]\223 \250" /* a('hdel',g,q[y])end\nend\nd=N(nil,c[1])=='given'\nend\nif c[1]and not  */
+    "d\240\205\270\254\251\327c[1]\223 1\252\276\016\n" /* d then a('del',g)end\nreturn{c[1]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
-    "\217c,h,t,p=\342pack(KEYS\246a=\373\374\245b=\205time'\246" /* local c,h,t,p=unpack(KEYS)\nlocal a=redis.call\nlocal b=a('time')\nlocal  */
-    "l=b[1]*\025+\324\211.f\215\227(b[2]/\025\246\372q(g\246b='\344" /* l=b[1]*1000+math.floor(b[2]/1000)\nlocal function q(g)\nlocal b='redis */
-    "s\277_\215ck__\003ann\234\255h\32320)\232':\255g\267\272\247\271\035n\350\271\236)[2]>0\240" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',b)[2]>0 then  */
-    "\331true \300d=\034p\247\271\035shardn\350\271\236)[2]\n\331" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "d\226d>0\n\300\372b(d\246f=t\277\350b\004((d\252\304):\002\003\202" /* d and d>0\nend\nlocal function b(d)\nlocal f=tonumber((d or ''):match(' */
-    "^\253+$\006\3610\n\331f<2^53\226\206\2310\n\300e=\001t\204l\201c\246" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',c)\nlocal  */
-    "d=\235m\347t\201p\233t\020\035hold\004\035\354\035limit'\246r=\306ran\347\201h," /* d=a('hmget',p,'token','holder','lease','limit')\nlocal r=a('lrange',h, */
-    "\276\031\246m=\324\211.m\377(\272ttl\201c),1e15\246j=b((d[4\026\304):\002\003" /* 0,-1)\nlocal m=math.min(a('pttl',c),1e15)\nlocal j=b((d[4]or ''):match */
-    "\202^(\253\253\375\375\375\375\375\375\375?) \006\246\021{}\nf\231\341\305#e,2 do\245" /* ('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) '))\nlocal c={}\nfor i=1,#e,2 do\nlocal  */
-    "h,f=e[i]\313[i\335]\245k\351,o\313,\341f:\002\003\202^(\253\036\036\036\317(%+?" /* h,f=e[i],e[i+1]\nlocal k,n,o,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+? */
-    ")%f[ %z]'\244k\237\213b(n)>l\226b(n)<l+2e9\237c[#c\335]={b(n)-l," /* )%f[ %z]')\nif k then\nif b(n)>l and b(n)<l+2e9 then\nc[#c+1]={b(n)-l, */
-    "k,b(o)%2^16+2^16*(j\335)\313,i,h}\376\263\213h\265'sha\343'\355c[1]\214" /* k,b(o)%2^16+2^16*(j+1),e,i,h}\nend\nelseif h~='shared' and not c[1]then */
-    "\245n\313,\341(d[3\026\304):\002\003\202^(\253\036\317(%+?)%f[ %z]'\244n\265d[1" /* \nlocal n,e,i=(d[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif n~=d[1 */
-    "]\214 e,\341'\201\304 \300n=h\241d[2]\nc[1]={m\351\226d[1],b(f)%2^16\351\226" /* ]then e,i='','' end\nlocal n=h==d[2]\nc[1]={m,n and d[1],b(f)%2^16,n and  */
-    "e,i,h}\376\212tab\333.s\227t\332,\371(a,b)\331a[1]>b[1\026a[1]\241b" /* e,i,h}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or a[1]==b */
-    "[1]\223 a[6]<b[6]\200d\244\250c[1]\214 c[1]={m,\010,\276\010\233\201\304}\300" /* [1]and a[6]<b[6]end)\nif not c[1]then c[1]={m,false,0,false,'',''}end\nlocal  */
-    "d={#r+2^32*#c}\nf\231n,h \377 ipairs\332)do\245m,k,o\313,i,s=\342pack(h\246" /* d={#r+2^32*#c}\nfor n,h in ipairs(c)do\nlocal m,k,o,e,i,s=unpack(h)\nlocal  */
-    "\0210\267k\237\021q(s)\223 3\2521\267b\014)>0\226b\014)<2^32\240\021c+8*e" /* c=0\nif k then\nc=q(s)and 3 or 1\nif b(e)>0 and b(e)<2^32 then c=c+8*e */
-    "+4*#i \212\212f\231n,\206\377 ipairs({m,b(k),o\266,s})do\nd[#d\335]=f\376\212" /* +4*#i end\nend\nfor n,f in ipairs({m,b(k),o,c,s})do\nd[#d+1]=f\nend\nend\n */
-    "f\231n,g \377 ipairs(r)do\245b=\001t\201p,g\246c,j=2,\324\211.hu\347\245" /* for n,g in ipairs(r)do\nlocal b=a('hget',p,g)\nlocal c,j=2,math.huge\nlocal  */
-    "f,h\313=(b\252\304):\002\003\202^(\253\036\346[1-9]\253\253\253\253\375\375\375\375?)%f[ %z" /* f,h,e=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z */
-    "]'\244e\237c,j=\305f*\025+h/\025+e\267b:f\362\202^\253+ \253+ \253+ S\253+%f[" /* ]')\nif e then\nc,j=1,f*1000+h/1000+e\nif b:find('^%d+ %d+ %d+ S%d+%f[ */
-    " %z]\006\214 \0215 \212\263\213\250b\237c,j=\276t\277\350b\004(\334sco\225\201t,g\361" /*  %z]')then c=5 end\nelseif not b then\nc,j=0,tonumber(a('zscore',t,g)or  */
-    "0\203\300a=0\267j>l\240a=q(g)\223 2\2521 \212d[#d\335]=c\nd[#d\335" /* 0)\nend\nlocal a=0\nif j>l then a=q(g)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
-    "]=a\nd[#d\335]=g\376\331\210" /* ]=a\nd[#d+1]=g\nend\nreturn d\n */
+    "\217a\266,u,q=\342pack(KEYS\246d=\373\374\245b=d\202time'\246" /* local a,c,u,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
+    "j=b[1]*\025+\324\211.f\215\227(b[2]/\025\246\372r(k\246b='\344" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
+    "s\277_\215ck__\003ann\234\255c\32320)\232':\255k\267d\202p\247\271\035n\350\271\236)[2]>0\240" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
+    "\331true \300e=\034p\247\271\035shardn\350\271\236)[2]\n\331" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
+    "e\226e>0\n\300\372b\014\246h=t\277\350b\004(\014\252\304):\002\003\202" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
+    "^\253+$\006\3610\n\331h<2^53\226h\2520\n\300g=d\202h\347t\204l\201a\246" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
+    "m=d\202hm\347t\201q\233t\020\035hold\004\035\354\035limit'\246s=d\202lran\347\201c," /* m=d('hmget',q,'token','holder','lease','limit')\nlocal s=d('lrange',c, */
+    "\276\031\246o=\324\211.m\377(d\202pttl\201a),1e15\246i\266={},{}\nf\231e,a \377" /* 0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor e,a in */
+    "(m[4\026\304):g\002\003\202(\253\036\317\006do\ne,a=b\014),b(a\244e>0\226e<1e9\226" /* (m[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e<1e9 and  */
+    "a>j\226a<j+2e9\240i[#i\335]=e \212\212tab\333.s\227t(i\203f\231l=\305#g,2 d" /* a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor l=1,#g,2 d */
+    "o\245f,h=g[l],g[l\335]\245n,a,p,g,l=h:\002\003\202^(\253\036\036\036" /* o\nlocal f,h=g[l],g[l+1]\nlocal n,a,p,g,l=h:match('^(%d+) (%d+) (%d+) (%d */
+    "\317(%+?)%f[ %z]'\244n\237\213b(a)>j\226b(a)<j+2e9\237c[#c\335]={b" /* +)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\nc[#c+1]={b */
+    "(a)-j\351,b(p)%2^16+2^16*((i[1\0260)\335),g,l,\330\376\263\213f\265'sha\343'\355" /* (a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,l,f}\nend\nelseif f~='shared' and not  */
+    "c[1]\214\245a,g,l=(m[3\026\304):\002\003\202^(\253\036\317(%+?)%f[ %z]'\244" /* c[1]then\nlocal a,g,l=(m[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif  */
+    "a\265m[1]\214 g,l='\201\304 \300a=f\241m[2]\nc[1]={o,a\226m[1],b(h)%2^" /* a~=m[1]then g,l='','' end\nlocal a=f==m[2]\nc[1]={o,a and m[1],b(h)%2^ */
+    "16,a\226g,l,\330\376\212tab\333.s\227t\332,\371(a,b)\331a[1]>b[1\026" /* 16,a and g,l,f}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or  */
+    "a[1]\241b[1]\223 a[6]<b[6]\200d\244\250c[1]\214 c[1]={o,\010,\276\010\233\201" /* a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1]={o,false,0,false,'', */
+    "\304}\300a={#s+2^32*#c}\nf\231m,\206\377 ipairs\332)do\245o\351,p,g,l," /* ''}end\nlocal a={#s+2^32*#c}\nfor m,f in ipairs(c)do\nlocal o,n,p,g,l, */
+    "t=\342pack(f\246f=0\267n\237f=r(t)\223 3\2521\267b(g)>0\226b(g" /* t=unpack(f)\nlocal f=0\nif n then\nf=r(t)and 3 or 1\nif b(g)>0 and b(g */
+    ")<2^32\240f=f+8*g+4*#l \212\212f\231m,h \377 ipairs({o,b(n),p,f,t})do" /* )<2^32 then f=f+8*g+4*#l end\nend\nfor m,h in ipairs({o,b(n),p,f,t})do */
+    "\na[#a\335]=h\376\303i[2]\223 c[1][3]>=2^16\237a[6]=tab\333.c\277ca" /* \na[#a+1]=h\nend\nend\nif i[2]and c[1][3]>=2^16 then\na[6]=table.conca */
+    "t(i\233 \201\305\324\211.m\377(#i,9))\365a[6]\376f\231m,k \377 ipairs(s)do\245" /* t(i,' ',1,math.min(#i,9))..' '..a[6]\nend\nfor m,k in ipairs(s)do\nlocal  */
+    "b=d\202h\347t\201q,k\246f\313=2,\324\211.hu\347\245g,h\266=(b\252\304):\002\003\202^" /* b=d('hget',q,k)\nlocal f,e=2,math.huge\nlocal g,h,c=(b or ''):match('^ */
+    "(\253\036\346[1-9]\253\253\253\253\375\375\375\375?)%f[ %z]'\244c\237f\313=\305g*" /* (%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g* */
+    "\025+h/\025+c\267b:f\362\202^\253+ \253+ \253+ S\253+%f[ %z]\006\214 f=5 \212\263" /* 1000+h/1000+c\nif b:find('^%d+ %d+ %d+ S%d+%f[ %z]')then f=5 end\nelse */
+    "\213\250b\237f\313=\276t\277\350b\004(d\202zsco\225\201u,k\3610\203\300b=0\267" /* if not b then\nf,e=0,tonumber(d('zscore',u,k)or 0)\nend\nlocal b=0\nif  */
+    "e>j\240b=r(k)\223 2\2521 \212a[#a\335]=f\na[#a\335]=b\na[#a\335]=k\376\331" /* e>j then b=r(k)and 2 or 1 end\na[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn  */
+    "a\n" /* a\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\217am=3\245o=\324\211.m\377(\272ttl\254),1e15\246F=o\265\013\226\235" /* local am=3\nlocal o=math.min(a('pttl',g),1e15)\nlocal F=o~=-2 and a('h */
-    "m\347t\254\313\233sha\343\006\227{}\245T,X=F[1],F[2]\245Q,D,ai,O=(T\252\304)" /* mget',g,e,'shared')or{}\nlocal T,X=F[1],F[2]\nlocal Q,D,ai,O=(T or '') */
-    ":\002\003\202^(\253\036\036\346%S\317'\246ab=T\355Q\355X\267" /* :match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ab=T and not Q and not X\nif  */
-    "ab\237Q,D,ai,O=m:\002\003\202^\253+$'\361\301\201f+(o<0\226d\252\324\211.m\377(o,1e" /* ab then\nQ,D,ai,O=m:match('^%d+$')or '0',f+(o<0 and d or math.min(o,1e */
-    "9)),T:\002\003\202^\253+$'\361'1\201d\232y\n\300\372R(n\246\341t\277" /* 9)),T:match('^%d+$')or '1',d..y\nend\nlocal function R(n)\nlocal i=ton */
-    "\350b\004(n\3610\n\331i>\206\223 i<f+2e9\226i\376D=R(D\3610\245B,q" /* umber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=R(D)or 0\nlocal B,q */
-    "={},0\nf\231i,S \377(X\252\304):g\002\003\202(\253\036\317\006do\n\341R(i\244i\237" /* ={},0\nfor i,S in(X or ''):gmatch('(%d+) (%d+)')do\ni=R(i)\nif i then\n */
-    "B[i]=(B[i\0260)+S\nq=q+S\376\300\372an(p\203f\231\341p,p+8 " /* B[i]=(B[i]or 0)+S\nq=q+S\nend\nend\nlocal function an(p)\nfor i=p,p+8  */
-    "do\245n=\024,i\244\250n\240\331\010 \300ac," /* do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal ac, */
-    "ad,E=(\001\273\351\361\304):\002\003\202^(\253\036\036\345S'\244E\224(n\241e" /* ad,E=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif E and(n==e */
-    "\252ac*\025+ad/\025+E>f)\214 \331n \212\212\300\372ao" /*  or ac*1000+ad/1000+E>f)then return n end\nend\nend\nlocal function ao */
-    "(u\203\331q\2410\224(u\252\001t\204l\254)[2]\265\357)\223(\250h\252an(0)\241\010" /* (u)\nreturn q==0 and(u or a('hgetall',g)[2]~='0')and(not h or an(0)==false */
-    "\203\300u,x=(\001\273\233limit'\361\304):\002\003\202^(\253\253\375\375\375\375" /* )\nend\nlocal u,x=(a('hget',b,'limit')or ''):match('^(%d%d?%d?%d?%d?%d */
-    "\375\375\375?) (\253\317%f[ %z]'\246Y=u\226u\265ARGV[2]\223 R(x)\223 \250ao" /* ?%d?%d?%d?) (%d+)%f[ %z]')\nlocal Y=u and u~=ARGV[2]and R(x)and not ao */
-    "(T\252X\252o\241\013)\223{2,t\277\350b\004(u),\330\245U=d\241\357\226Y\226Y[2\026" /* (T or X or o==-2)and{2,tonumber(u),f}\nlocal U=d=='0' and Y and Y[2]or  */
-    "t\277\350b\004(ARGV[2]\246\372ae(i\244u\241ARGV[2]\214 \341\324\211.\324x(" /* tonumber(ARGV[2])\nlocal function ae(i)\nif u==ARGV[2]then i=math.max( */
-    "R(x\361i,i\251\015limit\201ARGV[2]\365i\203\300x={}\245" /* R(x)or i,i)end\na('hset',b,'limit',ARGV[2]..' '..i)\nend\nlocal x={}\nlocal  */
-    "\274{}\245aa\245V\245aj\245ak=m\360\0310)\265r\360\0310\246" /* u={}\nlocal aa\nlocal V\nlocal aj\nlocal ak=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
-    "\372\204(P,C,i,af,O\203B[i]=(B[i\0260)\335\nq=q\335\nx[#x\335]=P\nx[#x\335]=" /* function al(P,C,i,af,O)\nB[i]=(B[i]or 0)+1\nq=q+1\nx[#x+1]=P\nx[#x+1]= */
-    "C\365i\365af\365O\n\300\372ap(\244B[D]\214\nB[D" /* C..' '..i..' '..af..' '..O\nend\nlocal function ap()\nif B[D]then\nB[D */
-    "]=B[D]\031\nq=q\031\376\300\372Z(W\246aq,I=\324\211.f\225xp(" /* ]=B[D]-1\nq=q-1\nend\nend\nlocal function Z(W)\nlocal aq,I=math.frexp( */
-    "W\246C=\324\211.\324x(2^(I-5),1\203\331\324\211.ceil((f+W)/C)*C\n\300" /* W)\nlocal C=math.max(2^(I-5),1)\nreturn math.ceil((f+W)/C)*C\nend\nlocal  */
-    "\372ag(P,W,af,O,C,I\246ah=t\277\350b\004(m\3610\nm=ah>=t\277\350b\004(r)" /* function ag(P,W,af,O,C,I)\nlocal ah=tonumber(m)or 0\nm=ah>=tonumber(r) */
-    "\223 ah<2^53\224\202%.0f\006:f\227\002(ah\335\361r\267P\241e\240aa=m \212\204(P," /* and ah<2^53 and('%.0f'):format(ah+1)or r\nif P==e then aa=m end\nal(P, */
-    "m,Z(W),af,O\203u[#u\335]={P,C,I,m\365f\365W}\n\300\372a" /* m,Z(W),af,O)\nu[#u+1]={P,C,I,m..' '..f..' '..W}\nend\nlocal function a */
-    "h(W\246p,af=\276\010\nwhi\333#u<am do\245n=h\267p>0\240n=\024" /* h(W)\nlocal p,af=0,false\nwhile#u<am do\nlocal n=h\nif p>0 then n=a('lindex',j */
-    ",p\251\213W\224(\250n\252n\241W)\214\267a\206\231U>0\226q>=U\240\331" /* ,p)end\nif W and(not n or n==W)then\nif af or U>0 and q>=U then return  */
-    "\212ag(W\320\337\201d\232y\203W=nil\np=p\335\352\213\250n\237\261\352\245" /* end\nag(W,d,'1',d..y)\nW=nil\np=p+1\nelseif not n then\nreturn\nelse\nlocal  */
-    "I='\344s\277_\215ck__\003ann\234\255j\32320)\232':\255n\245C=\272\247\271\035n\350" /* I='redisson_lock__channel'..j:sub(20)..':'..n\nlocal C=a('pubsub','num */
-    "\271\201I)[2]>0\226'p\247l\315h'\267\250C\237\217W=\034p\247\271" /* sub',I)[2]>0 and 'publish'\nif not C then\nlocal W=redis.pcall('pubsub */
-    "\035shardn\350\271\201I)[2]\nC=W\226W>0\226'sp\247l\315h'\n\300am=n\241J\226" /* ','shardnumsub',I)[2]\nC=W and W>0 and 'spublish'\nend\nlocal am=n==J and  */
-    "\3634\026\001\273\351\246ac,ad,E=(am\252\304):\002\003\202^(\253\036\346[1" /* s[4]or a('hget',b,n)\nlocal ac,ad,E=(am or ''):match('^(%d+) (%d+) ([1 */
-    "-9]\253\253\253\253\375\375\375\375?)%f[ %z]'\246W=t\277\350b\004((am\252\304):\002\003\202" /* -9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal W=tonumber((am or ''):match(' */
-    "^\253+ \253+ \253+ S(\253\317%f[ %z]\006\244E\226ac*\025+ad/\025+E<=\037\267" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]'))\nif E and ac*1000+ad/1000+E<=f then\nif  */
-    "U>0\226q>=U\240\331\212z(n\203\263\213C\224(a\206\231\250W\252W>0\226" /* U>0 and q>=U then return end\nz(n)\nelseif C and(af or not W or W>0 and  */
-    "q>=W)\214\267\250W\240aj=p-#u \303\250E\240V={n,C,I}\212\261" /* q>=W)then\nif not W then aj=p-#u end\nif not E then V={n,C,I}end\nreturn */
-    "\352\213C\237\213R((\001t\254\351\361\304):\002\003\202^\253+ (\253\345\006)\214\n" /* \nelseif C then\nif R((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\n */
-    "z(n\203\263\nag(n,E\2330\201\301\201C,I\203p=p\335\376\263\213E\237p=p\335\352" /* z(n)\nelse\nag(n,E,'0','0',C,I)\np=p+1\nend\nelseif E then\np=p+1\nelse */
-    "\213q\2410\237\261\352\245E,a\021\334sco\225\312\351\361\301\035s\027pe\316:" /* if q==0 then\nreturn\nelse\nlocal E,ac=a('zscore',l,n)or '0','suspect: */
-    "\255n\245ad,W=(\001\273,ac\361\304):\002\003\202(%S\036\317'\244ad\265E\252" /* '..n\nlocal ad,W=(a('hget',b,ac)or ''):match('(%S+) (%d+)')\nif ad~=E or  */
-    "t\277\350b\004(W)>\037\n\325,ac,E\365f\203\3640\203W=f\n\303W+M<=" /* tonumber(W)>f then\na('hset',b,ac,E..' '..f)\nw(0)\nW=f\nend\nif W+M<= */
-    "\206\231t\277\350b\004(E)<=\037\nz(n\203\263\naf=true\np=p\335\376\212\212\212" /* f or tonumber(E)<=f then\nz(n)\nelse\naf=true\np=p+1\nend\nend\nend\nend\n */
-    "\300\372ac(p\246F,E=\001t\204l\254),{}\nf\231\341\305#F,2 d" /* end\nlocal function ac(p)\nlocal F,E=a('hgetall',g),{}\nfor i=1,#F,2 d */
-    "o\245B=F[i\335]:\002\003\202^\253+ (\253\345'\246W=B\226F[i]\265'sha\343'\355" /* o\nlocal B=F[i+1]:match('^%d+ (%d+) ')\nlocal W=B and F[i]~='shared' and not  */
-    "R(B\244F[i]\265e\224(p\252W)\214 E[#E\335]=F[i]\212\212f\231\341\305#E,\025" /* R(B)\nif F[i]~=e and(p or W)then E[#E+1]=F[i]end\nend\nfor i=1,#E,1000 */
-    " do\n\321\254,\342pack(E,i,\324\211.m\377(i+999,#E))\203\212\300\372" /*  do\na('hdel',g,unpack(E,i,math.min(i+999,#E)))\nend\nend\nlocal function  */
-    "F(E\246R,W={},0\nf\231i,S \377 pairs(B)do\267S>0\237R[#R\335]=i\365" /* F(E)\nlocal R,W={},0\nfor i,S in pairs(B)do\nif S>0 then\nR[#R+1]=i..' '.. */
-    "S\nW=\324\211.\324x(W,i\203\212\300p=W-f\245ad=#u>0\226o\265\013\226" /* S\nW=math.max(W,i)\nend\nend\nlocal p=W-f\nlocal ad=#u>0 and o~=-2 and  */
-    "\235l\200\254)>2*q\3356\nif#u>0\237\015t\020\201m\233hold\004\201u[#u][1" /* a('hlen',g)>2*q+16\nif#u>0 then\na('hset',b,'token',m,'holder',u[#u][1 */
-    "]\233\225\354d\201t\233\354\201m\244ak\252p>9999999\240\364p\251f\231i,W \377" /* ],'released',t,'lease',m)\nif ak or p>9999999 then w(p)end\nfor i,W in */
-    " ipairs(ak\226\001t\204l\236)\227{})do\267i%2\2411\226W:f\362(h\226'^s\027" /*  ipairs(ak and a('hgetall',b)or{})do\nif i%2==1 and W:find(h and '^sus */
-    "pe\316:'\252':\006\214 \356,W\251\212\263\213E\226m\265\357\237\015" /* pect:' or ':')then a('hdel',b,W)end\nend\nelseif E and m~='0' then\na('hset',b,' */
-    "\225\354d\201t\203\212x[#x\335]='sha\343'\nx[#x\335]=tab\333.c\277cat(R\233 '\244o" /* released',t)\nend\nx[#x+1]='shared'\nx[#x+1]=table.concat(R,' ')\nif o */
-    "\265\013\226p>o\240\336\254,p\251\302t\254,\342pack(x)\244E\240" /* ~=-2 and p>o then a('pexpire',g,p)end\na('hset',g,unpack(x))\nif E then  */
-    "\321\254,E\251\213o\241\013\226\034p\311\254,p)\2651\237\205" /* a('hdel',g,E)end\nif o==-2 and redis.pcall('pexpire',g,p)~=1 then\na(' */
-    "\270\254\203\336\254,p\203\303p<o\240\336\254,p\251\213ad" /* del',g)\na('pexpire',g,p)\nend\nif p<o then a('pexpire',g,p)end\nif ad */
-    "\240ac(\251f\231aq\351 \377 ipairs(u)do\245P,C,I,E=\342pack(n\244h\240" /*  then ac()end\nfor aq,n in ipairs(u)do\nlocal P,C,I,E=unpack(n)\nif h then  */
-    "z(P\251\213C\240a(C,I,E\251\212H(p\244V\226V[1]\241h\224(p\335\264" /* z(P)end\nif C then a(C,I,E)end\nend\nH(p)\nif V and V[1]==h and(p+1000 */
-    "<o \227#u>0)\214 a(V[2],V[3]\2330'\251o=p\376" /* <o or#u>0)then a(V[2],V[3],'0')end\no=p\nend\n */
+    "\217as=3\245p=\324\211.m\377(\272ttl\254),1e15\246I=p\265\013\226\235" /* local as=3\nlocal p=math.min(a('pttl',g),1e15)\nlocal I=p~=-2 and a('h */
+    "m\347t\254\313\233sha\343\006\227{}\245ab,a\021I[1],I[2]\245S,E,\204,Q=(ab\252" /* mget',g,e,'shared')or{}\nlocal ab,ac=I[1],I[2]\nlocal S,E,al,Q=(ab or  */
+    "\304):\002\003\202^(\253\036\036\346%S\317'\246ad=ab\355S\355a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad=ab and not S and not a */
+    "c\267ad\237S,E,\204,Q=m:\002\003\202^\253+$'\361\301\201f+(p<0\226d\252\324\211.m\377" /* c\nif ad then\nS,E,al,Q=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
+    "(p,1e9)),ab:\002\003\202^\253+$'\361'1\201d\232y\n\300\372V(n\246" /* (p,1e9)),ab:match('^%d+$')or '1',d..y\nend\nlocal function V(n)\nlocal  */
+    "\341t\277\350b\004(n\3610\n\331i>\206\223 i<f+2e9\226i\376E=V(E\3610\245" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nE=V(E)or 0\nlocal  */
+    "C,x={},0\nf\231i,T \377(ac\252\304):g\002\003\202(\253\036\317\006do\n\341V(i\244i\237" /* C,x={},0\nfor i,T in(ac or ''):gmatch('(%d+) (%d+)')do\ni=V(i)\nif i then\n */
+    "C[i]=(C[i\0260)+T\nx=x+T\376\300\372ae(n\246W=t\277\350" /* C[i]=(C[i]or 0)+T\nx=x+T\nend\nend\nlocal function ae(n)\nlocal W=tonum */
+    "b\004(n\3610\n\331W>0\226W<1e9\226W\252\324\211.hu\347\n\300aa,X,U" /* ber(n)or 0\nreturn W>0 and W<1e9 and W or math.huge\nend\nlocal aa,X,U */
+    "=ae(ARGV[2]),\324\211.hu\347,{}\245\372D(o,O\244x\2410\240X,U=\324\211" /* =ae(ARGV[2]),math.huge,{}\nlocal function D(o,O)\nif x==0 then X,U=math */
+    ".hu\347,{}\303o<\324\211.hu\347\237X=\324\211.m\377(X,o\203U[o]=\324\211.\324x(U[o\026" /* .huge,{}end\nif o<math.huge then\nX=math.min(X,o)\nU[o]=math.max(U[o]or  */
+    "O,O\203\212\212f\231o,O \377(\001\273\233limit'\361\304):g\002\003\202(\253\036" /* O,O)\nend\nend\nfor o,O in(a('hget',b,'limit')or ''):gmatch('(%d+) (%d */
+    "\317\006do\nO=V(O\244O\240D(ae(o),O\251\300\372ao(\246" /* +)')do\nO=V(O)\nif O then D(ae(o),O)end\nend\nlocal function ao()\nlocal  */
+    "n={}\nf\231o \377 pairs(U)do n[#n\335]=o \212tab\333.s\227t(n\203f\231q,o \377 ipa" /* n={}\nfor o in pairs(U)do n[#n+1]=o end\ntable.sort(n)\nfor q,o in ipa */
+    "irs(n)do n[q]=o\365U[o]\212\331tab\333.c\277cat(n\233 \030\300" /* irs(n)do n[q]=o..' '..U[o]end\nreturn table.concat(n,' ')\nend\nlocal  */
+    "\372am(o\203\331x>=\324\211.m\377(o,X\203\300\372av(q\203f\231" /* function am(o)\nreturn x>=math.min(o,X)\nend\nlocal function av(q)\nfor  */
+    "\341q,q+8 do\245n=\024,i\244\250n\240\331\010 \300" /* i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal  */
+    "af,ag,F=(\001\273\351\361\304):\002\003\202^(\253\036\036\345S'\244F\224(n" /* af,ag,F=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif F and(n */
+    "\241e\252af*\025+ag/\025+F>f)\214 \331n \212\212\300B={}\245" /* ==e or af*1000+ag/1000+F>f)then return n end\nend\nend\nlocal B={}\nlocal  */
+    "\274{}\245ah\245Y\245an\245ap=m\360\0310)\265r\360\0310\246" /* u={}\nlocal ah\nlocal Y\nlocal an\nlocal ap=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
+    "\372aq(R,P,i,ai,Q,o\203D(o,i\203C[i]=(C[i\0260)\335\nx=x\335\nB[#B\335]=R" /* function aq(R,P,i,ai,Q,o)\nD(o,i)\nC[i]=(C[i]or 0)+1\nx=x+1\nB[#B+1]=R */
+    "\nB[#B\335]=P\365i\365ai\365Q\n\300\372at(\244C[E" /* \nB[#B+1]=P..' '..i..' '..ai..' '..Q\nend\nlocal function at()\nif C[E */
+    "]\214\nC[E]=C[E]\031\nx=x\031\376\300\372ar(Z\246au,P=" /* ]then\nC[E]=C[E]-1\nx=x-1\nend\nend\nlocal function ar(Z)\nlocal au,P= */
+    "\324\211.f\225xp(Z\246D=\324\211.\324x(2^(P-5),1\203\331\324\211.ceil((f+Z)/D)*" /* math.frexp(Z)\nlocal D=math.max(2^(P-5),1)\nreturn math.ceil((f+Z)/D)* */
+    "D\n\300\372aj(R,Z,ai,Q,o,D,P\246ak=t\277\350b\004(m\3610\nm" /* D\nend\nlocal function aj(R,Z,ai,Q,o,D,P)\nlocal ak=tonumber(m)or 0\nm */
+    "=ak>=t\277\350b\004(r)\223 ak<2^53\224\202%.0f\006:f\227\002(ak\335\361r\267R\241e\240" /* =ak>=tonumber(r)and ak<2^53 and('%.0f'):format(ak+1)or r\nif R==e then  */
+    "ah=m \212aq(R,m,ar(Z),ai,Q,o\203u[#u\335]={R,D,P,m\365f\365Z}\n\300" /* ah=m end\naq(R,m,ar(Z),ai,Q,o)\nu[#u+1]={R,D,P,m..' '..f..' '..Z}\nend\nlocal  */
+    "\372ak(Z\246q,a\341\276\010\nwhi\333#u<as do\245n=h\267q>0\240" /* function ak(Z)\nlocal q,ai=0,false\nwhile#u<as do\nlocal n=h\nif q>0 then  */
+    "n=\024,q\251\213Z\224(\250n\252n\241Z)\214\267ai\252am(aa)\214" /* n=a('lindex',j,q)end\nif Z and(not n or n==Z)then\nif ai or am(aa)then */
+    " \331\212aj(Z\320\337\201d\232y,aa\203Z=nil\nq=q\335\352\213\250n\237\261" /*  return end\naj(Z,d,'1',d..y,aa)\nZ=nil\nq=q+1\nelseif not n then\nreturn */
+    "\352\245P='\344s\277_\215ck__\003ann\234\255j\32320)\232':\255n\245D=\272" /* \nelse\nlocal P='redisson_lock__channel'..j:sub(20)..':'..n\nlocal D=a('p */
+    "\247\271\035n\350\271\201P)[2]>0\226'p\247l\315h'\267\250D\237\217Z=\034" /* ubsub','numsub',P)[2]>0 and 'publish'\nif not D then\nlocal Z=redis.pcall(' */
+    "p\247\271\035shardn\350\271\201P)[2]\nD=Z\226Z>0\226'sp\247l\315h'\n\300as" /* pubsub','shardnumsub',P)[2]\nD=Z and Z>0 and 'spublish'\nend\nlocal as */
+    "=n\241J\226\3634\026\001\273\351\246af,ag,F=(as\252\304):\002\003\202^(\253\036" /* =n==J and s[4]or a('hget',b,n)\nlocal af,ag,F=(as or ''):match('^(%d+) (%d */
+    "\346[1-9]\253\253\253\253\375\375\375\375?)%f[ %z]'\246Z=(as\252\304):\002\003\202^\253" /* +) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Z=(as or ''):match('^%d */
+    "+ \253+ \253+ S(\253\317%f[ %z]'\246o=ae(Z\244F\226af*\025+ag/\025+F<=" /* + %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ae(Z)\nif F and af*1000+ag/1000+F<= */
+    "\037\267x>=X\240\331\212z(n\203\263\213D\224(ai\252\250Z\252am(" /* f then\nif x>=X then return end\nz(n)\nelseif D and(ai or not Z or am( */
+    "o))\214\267\250Z\240an=q-#u \303\250F\240Y={n,D,P}\212\261" /* o))then\nif not Z then an=q-#u end\nif not F then Y={n,D,P}end\nreturn */
+    "\352\213D\237\213V((\001t\254\351\361\304):\002\003\202^\253+ (\253\345\006)\214\n" /* \nelseif D then\nif V((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\n */
+    "z(n\203\263\naj(n,F\2330\201\301\201o,D,P\203q=q\335\376\263\213F\237q=q\335\352" /* z(n)\nelse\naj(n,F,'0','0',o,D,P)\nq=q+1\nend\nelseif F then\nq=q+1\nelse */
+    "\213x\2410\237\261\352\245F,Z=\334sco\225\312\351\361\301\035s\027pe\316:\255" /* if x==0 then\nreturn\nelse\nlocal F,Z=a('zscore',l,n)or '0','suspect:'.. */
+    "n\245ae,X=(\001\273,Z\361\304):\002\003\202(%S\036\317'\244ae\265F\252t" /* n\nlocal ae,X=(a('hget',b,Z)or ''):match('(%S+) (%d+)')\nif ae~=F or t */
+    "\277\350b\004(X)>\037\n\325,Z,F\365f\203\3640\203X=f\n\303X+M<=\206" /* onumber(X)>f then\na('hset',b,Z,F..' '..f)\nw(0)\nX=f\nend\nif X+M<=f  */
+    "\231t\277\350b\004(F)<=\037\nz(n\203\263\na\341true\nq=q\335\376\212\212\212" /* or tonumber(F)<=f then\nz(n)\nelse\nai=true\nq=q+1\nend\nend\nend\nend\n */
+    "\300\372Z(q\246I,F=\001t\204l\254),{}\nf\231\341\305#I,2 do" /* end\nlocal function Z(q)\nlocal I,F=a('hgetall',g),{}\nfor i=1,#I,2 do */
+    "\245C=I[i\335]:\002\003\202^\253+ (\253\345'\246X=C\226I[i]\265'sha\343'\355" /* \nlocal C=I[i+1]:match('^%d+ (%d+) ')\nlocal X=C and I[i]~='shared' and not  */
+    "V(C\244I[i]\265e\224(q\252X)\214 F[#F\335]=I[i]\212\212f\231\341\305#F,\025" /* V(C)\nif I[i]~=e and(q or X)then F[#F+1]=I[i]end\nend\nfor i=1,#F,1000 */
+    " do\n\321\254,\342pack(F,i,\324\211.m\377(i+999,#F))\203\212\300\372" /*  do\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function  */
+    "I(F\246V,X={},0\nf\231i,T \377 pairs(C)do\267T>0\237V[#V\335]=i\365" /* I(F)\nlocal V,X={},0\nfor i,T in pairs(C)do\nif T>0 then\nV[#V+1]=i..' '.. */
+    "T\nX=\324\211.\324x(X,i\203\212\300q=X-f\245ae=#u>0\226p\265\013\226" /* T\nX=math.max(X,i)\nend\nend\nlocal q=X-f\nlocal ae=#u>0 and p~=-2 and  */
+    "\235l\200\254)>2*x\3356\nif#u>0\237\015t\020\201m\233hold\004\201u[#u][1" /* a('hlen',g)>2*x+16\nif#u>0 then\na('hset',b,'token',m,'holder',u[#u][1 */
+    "]\233\225\354d\201t\233\354\201m\233limit\201ao()\244ap\252q>9999999\240\364q\251" /* ],'released',t,'lease',m,'limit',ao())\nif ap or q>9999999 then w(q)end\n */
+    "f\231i,X \377 ipairs(ap\226\001t\204l\236)\227{})do\267i%2\2411\226X:f\362(h" /* for i,X in ipairs(ap and a('hgetall',b)or{})do\nif i%2==1 and X:find(h */
+    "\226'^s\027pe\316:'\252':\006\214 \356,X\251\212\263\213F\226m\265\357" /*  and '^suspect:' or ':')then a('hdel',b,X)end\nend\nelseif F and m~='0' */
+    "\237\015\225\354d\201t\203\212B[#B\335]='sha\343'\nB[#B\335]=tab\333." /*  then\na('hset',b,'released',t)\nend\nB[#B+1]='shared'\nB[#B+1]=table. */
+    "c\277cat(V\233 '\244p\265\013\226q>p\240\336\254,q\251\302t\254,\342" /* concat(V,' ')\nif p~=-2 and q>p then a('pexpire',g,q)end\na('hset',g,un */
+    "pack(B)\244F\240\321\254,F\251\213p\241\013\226\034p\311" /* pack(B))\nif F then a('hdel',g,F)end\nif p==-2 and redis.pcall('pexpire */
+    "\254,q)\2651\237\205\270\254\203\336\254,q\203\303q<p\240\336" /* ',g,q)~=1 then\na('del',g)\na('pexpire',g,q)\nend\nif q<p then a('pexpire */
+    "\254,q\251\213ae\240Z(\251f\231au\351 \377 ipairs(u)do\245R,D,P,F=\342" /* ',g,q)end\nif ae then Z()end\nfor au,n in ipairs(u)do\nlocal R,D,P,F=un */
+    "pack(n\244h\240z(R\251\213D\240a(D,P,F\251\212H(q\244Y\226" /* pack(n)\nif h then z(R)end\nif D then a(D,P,F)end\nend\nH(q)\nif Y and  */
+    "Y[1]\241h\224(q\335\264<p \227#u>0)\214 a(Y[2],Y[3]\2330'\251p=q\376" /* Y[1]==h and(q+1000<p or#u>0)then a(Y[2],Y[3],'0')end\np=q\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\217n=d\241\357\245p=v:\002\003\202^-(.*)'\246I=t\277\350b\004(k\3610\245" /* local n=d=='0'\nlocal p=v:match('^-(.*)')\nlocal I=tonumber(k)or 0\nlocal  */
-    "C=t\277\350b\004(Q\3610\245P=T\226D>f\245R=\250n\226P\224(p\226Q\241" /* C=tonumber(Q)or 0\nlocal P=T and D>f\nlocal R=not n and P and(p and Q== */
-    "k\252\250p\226C>I\226C<2^53\246\372V(\203\331\336\236" /* k or not p and C>I and C<2^53)\nlocal function V()\nreturn a('pexpire',b */
-    ",\324\211.\324x(o\320)\335728\340\203\300E=(n\252R)\223 V()\2410\267R\237" /* ,math.max(o,d)+172800000)\nend\nlocal E=(n or R)and V()==0\nif R then\n */
-    "\217R,\341ai\241\357\226p,Z(d\244R\252i>=D\240O=d\232y \263 \341D \303" /* local R,i=ai=='0' and p,Z(d)\nif R or i>=D then O=d..y else i=D end\nif  */
-    "K\240z\014\251\213\250ab\240ap(\251\204\014,Q,i,p\252ai,O\203ae(i\244" /* K then z(e)end\nif not ab then ap()end\nal(e,Q,i,p or ai,O)\nae(i)\nif  */
-    "ab\237F(\203x={}\n\303h\224(ab\252R)\214 ah(\251F(\244E\240" /* ab then\nF()\nx={}\nend\nif h and(ab or R)then ah()end\nF()\nif E then  */
-    "V(\251\327\305C,\330\352\213p\237\327-\305\016\352\213Y\355" /* V()end\nreturn{1,C,f}\nelseif p then\nreturn{-1,0,f}\nelseif Y and not  */
-    "n\237\331Y\n\300p=P\224(\250n\252\011\304\252Q\241k\244p\237" /* n then\nreturn Y\nend\nlocal p=P and(not n or k=='' or Q==k)\nif p then\n */
-    "t=Q\nap(\203x={e,Q\232' 0 0 0'}\n\303I>c\355n\240m=\301\255k \303" /* t=Q\nap()\nx={e,Q..' 0 0 0'}\nend\nif I>c and not n then m='0'..k end\nif  */
-    "n\226\011\304\224(K\252\250p)\214 z\014\251\217C=o\241\013\252X\252p\267C" /* n and k=='' and(K or not p)then z(e)end\nlocal C=o==-2 or X or p\nif C */
-    "\240ah(\250n\226e\251\217E=n\226ao(C\246D\nif#u>0\252X\226" /*  then ah(not n and e)end\nlocal E=n and ao(C)\nlocal D\nif#u>0 or X and  */
-    "q>0\237\213aa\240ae(Z(d)\251if#u>0\252p\240F(p\355aa\226" /* q>0 then\nif aa then ae(Z(d))end\nif#u>0 or p then F(p and not aa and  */
-    "e\251\263\213C\237\213o\265\013\237\336\254\337\030o=1\nac(true\203" /* e)end\nelseif C then\nif o~=-2 then\na('pexpire',g,'1')\no=1\nac(true)\n */
-    "\212D=h\226N(\250n\226e,T\226e\244D\241true\355n\237\213o\265" /* end\nD=h and N(not n and e,T and e)\nif D==true and not n then\nif o~= */
-    "\013\240o=\272ttl\254\251x={}\nag\014\320\337\201d\232y\203ae(Z(d)\203F(\203x,\274{" /* -2 then o=a('pttl',g)end\nx={}\nag(e,d,'1',d..y)\nae(Z(d))\nF()\nx,u={ */
-    "},{}\nah(\203if#u>0\240F(\251\263\213D\241'giv\200'\237o=\272ttl\254\203" /* },{}\nah()\nif#u>0 then F()end\nelseif D=='given' then\no=a('pttl',g)\n */
-    "\263\267p\226m\265\357\240\015\225\354d\201t\251\213o\265\013\240" /* else\nif p and m~='0' then a('hset',b,'released',t)end\nif o~=-2 then  */
-    "\205\270\254\251\212\303n\237\213E\240\356\233limit'\251" /* a('del',g)end\nend\nend\nif n then\nif E then a('hdel',b,'limit')end\n */
-    "\327(p\252k\265\304\226t\241k)\223 1\252\276\016\n\303aa\240\327\305" /* return{(p or k~='' and t==k)and 1 or 0,0,f}\nend\nif aa then return{1, */
-    "t\277\350b\004(aa),\330\303L\224(q>0\252\250C)\214\n\334sco\225\312\313\203\356" /* tonumber(aa),f}end\nif L and(q>0 or not C)then\na('zscore',l,e)\na('hdel',b */
-    "\233w\020\030\300p=o\267U>0\226q>=U\237\217n=\324\211.hu\347\nf\231" /* ,'woken')\nend\nlocal p=o\nif U>0 and q>=U then\nlocal n=math.huge\nfor  */
-    "i,S \377 pairs(B)do\267S>0\240n=\324\211.m\377(n,i\251\212p=n-f\n\303" /* i,S in pairs(B)do\nif S>0 then n=math.min(n,i)end\nend\np=n-f\nend\nif  */
-    "v\241\357\240\327\276p,\330\300n=aj\226an(aj\246q=aj\224(n\241" /* v=='0' then return{0,p,f}end\nlocal n=aj and an(aj)\nlocal q=aj and(n== */
+    "\217n=d\241\357\245q=v:\002\003\202^-(.*)'\246F=t\277\350b\004(k\3610\245" /* local n=d=='0'\nlocal q=v:match('^-(.*)')\nlocal F=tonumber(k)or 0\nlocal  */
+    "W=t\277\350b\004(S\3610\245P=ab\226E>f\245R=\250n\226P\224(q\226S" /* W=tonumber(S)or 0\nlocal P=ab and E>f\nlocal R=not n and P and(q and S */
+    "\241k\252\250q\226W>F\226W<2^53\246\372V(\203\331\336" /* ==k or not q and W>F and W<2^53)\nlocal function V()\nreturn a('pexpire */
+    "\236,\324\211.\324x(p\320)\335728\340\203\300D=(n\252R)\223 V()\2410\267R\237" /* ',b,math.max(p,d)+172800000)\nend\nlocal D=(n or R)and V()==0\nif R then\n */
+    "\217R,\341\204\241\357\226q,ar(d\244R\252i>=E\240Q=d\232y \263 \341E \303" /* local R,i=al=='0' and q,ar(d)\nif R or i>=E then Q=d..y else i=E end\nif  */
+    "K\240z\014\251\213\250ad\240at(\251aq\014,S,i,q\252\204,Q,aa\203\015" /* K then z(e)end\nif not ad then at()end\naq(e,S,i,q or al,Q,aa)\na('hset',b,' */
+    "limit\201ao()\244ad\237I(\203B={}\n\303h\224(ad\252R)\214 ak(\251" /* limit',ao())\nif ad then\nI()\nB={}\nend\nif h and(ad or R)then ak()end\n */
+    "I(\244D\240V(\251\327\305W,\330\352\213q\237\327-\305\016\n\300" /* I()\nif D then V()end\nreturn{1,W,f}\nelseif q then\nreturn{-1,0,f}\nend\nlocal  */
+    "q=P\224(\250n\252\011\304\252S\241k\244q\237t=S\nat(\203B={e,S\232' 0 0 0" /* q=P and(not n or k=='' or S==k)\nif q then\nt=S\nat()\nB={e,S..' 0 0 0 */
+    "'}\n\303F>c\355n\240m=\301\255k \303n\226\011\304\224(K\252\250" /* '}\nend\nif F>c and not n then m='0'..k end\nif n and k=='' and(K or not  */
+    "q)\214 z\014\251\217D=p\241\013\252ac\252q\267D\240ak(\250n\226e\251" /* q)then z(e)end\nlocal D=p==-2 or ac or q\nif D then ak(not n and e)end\n */
+    "\217E\nif#u>0\252ac\226x>0\237if#u>0\252q\240I(q\355ah\226" /* local E\nif#u>0 or ac and x>0 then\nif#u>0 or q then I(q and not ah and  */
+    "e\251\263\213D\237\213p\265\013\237\336\254\337\030p=1\nZ(true\203" /* e)end\nelseif D then\nif p~=-2 then\na('pexpire',g,'1')\np=1\nZ(true)\n */
+    "\212E=h\226N(\250n\226e,ab\226e\244E\241true\355n\237\213p\265" /* end\nE=h and N(not n and e,ab and e)\nif E==true and not n then\nif p~= */
+    "\013\240p=\272ttl\254\251B={}\naj\014\320\337\201d\232y,aa\203I(\203B,\274{},{}\na" /* -2 then p=a('pttl',g)end\nB={}\naj(e,d,'1',d..y,aa)\nI()\nB,u={},{}\na */
+    "k(\203if#u>0\240I(\251\263\213E\241'giv\200'\237p=\272ttl\254\203\263\267" /* k()\nif#u>0 then I()end\nelseif E=='given' then\np=a('pttl',g)\nelse\nif  */
+    "q\226m\265\357\240\015\225\354d\201t\251\213p\265\013\240\205\270\254" /* q and m~='0' then a('hset',b,'released',t)end\nif p~=-2 then a('del',g */
+    "\251\212\303n\237\327(q\252k\265\304\226t\241k)\223 1\252\276\016" /* )end\nend\nend\nif n then\nreturn{(q or k~='' and t==k)and 1 or 0,0,f} */
+    "\n\303ah\240\327\305t\277\350b\004(ah),\330\303L\224(x>0\252\250D)\214" /* \nend\nif ah then return{1,tonumber(ah),f}end\nif L and(x>0 or not D)then */
+    "\n\334sco\225\312\313\203\356\233w\020\030\300q=p\267am(aa)\214\245" /* \na('zscore',l,e)\na('hdel',b,'woken')\nend\nlocal q=p\nif am(aa)then\nlocal  */
+    "n=\324\211.hu\347\nf\231i,T \377 pairs(C)do\267T>0\240n=\324\211.m\377(n,i\251\212" /* n=math.huge\nfor i,T in pairs(C)do\nif T>0 then n=math.min(n,i)end\nend\n */
+    "f\231o,O \377 pairs(U)do\267o<=x\240n=\324\211.m\377(n,O\251\212q=n-f\n\303" /* for o,O in pairs(U)do\nif o<=x then n=math.min(n,O)end\nend\nq=n-f\nend\nif  */
+    "v\241\357\240\327\276q,\330\300n=an\226av(an\246o=an\224(n\241" /* v=='0' then return{0,q,f}end\nlocal n=an and av(an)\nlocal o=an and(n== */
     "e\252n\241\010\355K\246\341\250K \227(\3634\026\304)\3608)\265r\360" /* e or n==false and not K)\nlocal i=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
     "8\244i\237\217\341K\224(\306pos\275\313\233MAXLEN\201\025\361\024" /* 8)\nif i then\nlocal i=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
     ",\025)\223 \025\244\250i\240\334add\312\233XX\201\276e\251\325\313,\363" /* ,1000)and 1000)\nif not i then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
     "4\026\301 0\314v\203\3640\203\341i\252\205rp\027h\275\313)\031\n\334add\312\233GT\201f+\324\211" /* 4]or '0 0 '..v)\nw(0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\324x(o,0)+(i\335)*G\313\203\336\275\3372096\340\030\336\312\337209" /* .max(o,0)+(i+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\340\030\212ae(Z(2*v)\203\325\313,A[1]\365A[2]\365v\232' S\255" /* 600000')\nend\nae(Z(2*v))\na('hset',b,e,A[1]..' '..A[2]..' '..v..' S'.. */
-    "ARGV[2]\244q\240p=v/25 \263\213h\226h\265e\240p=\031 \212\327\276p" /* ARGV[2])\nif q then p=v/25 elseif h and h~=e then p=-1 end\nreturn{0,p */
-    ",\330\n" /* ,f}\n */
+    ".\324x(p,0)+(i\335)*G\313\203\336\275\3372096\340\030\336\312\337209" /* .max(p,0)+(i+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
+    "6\340\030\212\325\313,A[1]\365A[2]\365v\232' S\255ARGV[2]\244" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v..' S'..ARGV[2])\nif  */
+    "o\240q=v/25 \263\213h\226h\265e\240q=\031 \212\327\276q,\330\n" /* o then q=v/25 elseif h and h~=e then q=-1 end\nreturn{0,q,f}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\217p=t\277\350b\004(ARGV[3]\3610\267\250ab\226D>\206\223 t\277\350b\004(Q)>\324\211." /* local p=tonumber(ARGV[3])or 0\nif not ab and D>f and tonumber(Q)>math. */
-    "\324x(k,p)\214\245n=\324\211.\324x(o\320)\335728\340\245E=\336\236\351" /* max(k,p)then\nlocal n=math.max(o,d)+172800000\nlocal E=a('pexpire',b,n */
-    ")\2410\245\341Z(d\244i>=D\240O=d\232y \263 \341D \303K\240z\014\251" /* )==0\nlocal i=Z(d)\nif i>=D then O=d..y else i=D end\nif K then z(e)end\n */
-    "ap(\203\204\014,Q,i,ai,O\203ae(i\203F(\244E\240\336\236\351\251\327" /* ap()\nal(e,Q,i,ai,O)\nae(i)\nF()\nif E then a('pexpire',b,n)end\nreturn{ */
-    "\305t\277\350b\004(Q),\330\n\300\341e:g\271\202\253+$\201v\3232)\246n=o\265\013\355" /* 1,tonumber(Q),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2))\nlocal n=o~=-2 and not  */
-    "X\224(m\241k\252\001\273\233hold\004\006\241e\203n=n\226\001t\254,i\244\250" /* X and(m==k or a('hget',b,'holder')==e)\nn=n and a('hget',g,i)\nif not  */
-    "n\240\327-\305\016\303Y\240\331Y \303p>c\240m=ARGV[3" /* n then return{-1,0,f}end\nif Y then return Y end\nif p>c then m=ARGV[3 */
-    "]\212x={i,k\232' 0 0 0'}\nag\014\320\337\201d\232y\203\321\254\313\203ae(Z(d)\203F(" /* ]end\nx={i,k..' 0 0 0'}\nag(e,d,'1',d..y)\na('hdel',g,e)\nae(Z(d))\nF( */
-    "i\203u,x={},{}\nt=k\nah(\203if#u>0\240F()\263 \015\225\354d\201t\251" /* i)\nu,x={},{}\nt=k\nah()\nif#u>0 then F()else a('hset',b,'released',t)end\n */
-    "\327\305t\277\350b\004(aa),\330\n" /* return{1,tonumber(aa),f}\n */
+    "\217o=t\277\350b\004(ARGV[3]\3610\267\250ad\226E>\206\223 t\277\350b\004(S)>\324\211." /* local o=tonumber(ARGV[3])or 0\nif not ad and E>f and tonumber(S)>math. */
+    "\324x(k,o)\214\245n=\324\211.\324x(p\320)\335728\340\245D=\336\236\351" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal D=a('pexpire',b,n */
+    ")\2410\245\341ar(d\244i>=E\240Q=d\232y \263 \341E \303K\240z\014\251" /* )==0\nlocal i=ar(d)\nif i>=E then Q=d..y else i=E end\nif K then z(e)end\n */
+    "at(\203aq\014,S,i,\204,Q,aa\203\015limit\201ao()\203I(\244D\240\336" /* at()\naq(e,S,i,al,Q,aa)\na('hset',b,'limit',ao())\nI()\nif D then a('pexpire */
+    "\236\351\251\327\305t\277\350b\004(S),\330\n\300\341e:g\271\202\253+$\201v\3232" /* ',b,n)end\nreturn{1,tonumber(S),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2 */
+    ")\246n=p\265\013\355ac\224(m\241k\252\001\273\233hold\004\006\241e\203n=n" /* ))\nlocal n=p~=-2 and not ac and(m==k or a('hget',b,'holder')==e)\nn=n */
+    "\226\001t\254,i\244\250n\240\327-\305\016\303o>c\240m=ARG" /*  and a('hget',g,i)\nif not n then return{-1,0,f}end\nif o>c then m=ARG */
+    "V[3]\212B={i,k\232' 0 0 0'}\naj\014\320\337\201d\232y,aa\203\321\254\313\203I(i\203" /* V[3]end\nB={i,k..' 0 0 0'}\naj(e,d,'1',d..y,aa)\na('hdel',g,e)\nI(i)\n */
+    "u,B={},{}\nt=k\nak(\203if#u>0\240I()\263 \015\225\354d\201t\251" /* u,B={},{}\nt=k\nak()\nif#u>0 then I()else a('hset',b,'released',t)end\n */
+    "\327\305t\277\350b\004(ah),\330\n" /* return{1,tonumber(ah),f}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -429,13 +429,13 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4327, "e679f3a37c2df4028e3662f80a3025431f5ef060"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4177, "385bc075010da4d8694c3f8db865b361f52bca42"};
+    {common, break_before, hand_over, break_after}, 4058, "563335709298e4c696cf6cc6f987681793d4094a"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8780, "c56675554693e6952db3757c32cb0ee6aa54c4a0"};
+    {common, hand_over, share, shared}, 8879, "c3949798f5b2472499dfde728a63be3b19ff0092"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7313, "5681eab4a5a2e39485e8a0bbb5b8133ff088c25d"};
+    {common, hand_over, share, downgrade}, 7456, "a78b2ed4443aae03fc552411d0db4e1322a08b04"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1695, "f71bf482c4b5f7e5686847efdea4ffe20946cdb3"};
+    {inspect, nothing, nothing, nothing}, 1867, "9b4bff9dd0ef38cfd833af908010c68e99a934f7"};

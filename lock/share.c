@@ -32,20 +32,6 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   fairlock_share_write_additions(engine, writer, link);
 }
 
-/* Others share the lock with another limit. The caller is told this as an error of the server. */
-static void on_other_limit(struct fairlock_engine *engine, const struct fairlock_shared *shared)
-{
-  char text[80] = "LIMIT of those who share: ";
-  size_t size = strlen(text);
-  size += resp_format_number(text + size, engine->values[1]);
-  memcpy(text + size, ", not ", sizeof ", not ");
-  size += 6;
-  size += resp_format_number(text + size, shared->limit);
-  struct resp_event error = {
-      .type = RESP_SIMPLE_ERROR, .data = (const uint8_t *)text, .size = size};
-  fairlock_reply_on_error(engine, &error, FAIRLOCK_WRONG_LIMIT);
-}
-
 /* The server does not know the script of those who share. That says nothing about the other one. */
 static void on_unknown_script(struct fairlock_engine *engine, struct resp_event *event,
                               struct fairlock_link *link)
@@ -62,10 +48,6 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
   const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
-  if (shares(handle) && waiting(handle) && fairlock_share_answered(engine, event, 2)) {
-    on_other_limit(engine, fairlock_shared_of(handle));
-    return true;
-  }
   bool asks = shares(handle) && fairlock_handle_kind(handle) < KIND_FORCE;
   if (asks && is_error(engine) && fairlock_reply_begins(event, "NOSCRIPT")) {
     on_unknown_script(engine, event, link);

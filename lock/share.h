@@ -76,15 +76,6 @@ static inline void fairlock_share_write_additions(struct fairlock_engine *engine
   writer->total -= nowhere.total;
 }
 
-/* True if the event ends an answer {state, number, now} that a request awaits. */
-static inline bool fairlock_share_answered(const struct fairlock_engine *engine,
-                                           const struct resp_event *event, int64_t state)
-{
-  if (engine->stage != UP || engine->value_type != RESP_ARRAY || engine->malformed) return false;
-  if (!event->last || event->depth != 1 || engine->element != 2) return false;
-  return fairlock_pipeline_expects(engine) && engine->values[0] == state;
-}
-
 /* share.c */
 extern const struct fairlock_hooks fairlock_share_hooks;
 

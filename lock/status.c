@@ -5,11 +5,11 @@
 #include "port_flash.h"
 
 static const char *const names[] = {
-    "OK",          "BUSY",          "TIMEOUT",  "CANCELLED",   "LOST",      "NOT_HELD",
-    "WRONG_TASK",  "IN_PROGRESS",   "UNKNOWN",  "UNREACHABLE", "DENIED",    "UNSUPPORTED",
-    "UNAVAILABLE", "READONLY",      "OOM",      "MISCONF",     "UNSYNCED",  "REFUSED",
-    "PROTOCOL",    "INVALID",       "TOO_LONG", "WRONG_SHARD", "UNTRUSTED", "FORKED",
-    "WRONG_LIMIT", "NOT_LISTENING",
+    "OK",       "BUSY",        "TIMEOUT",     "CANCELLED", "LOST",
+    "NOT_HELD", "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",   "UNREACHABLE",
+    "DENIED",   "UNSUPPORTED", "UNAVAILABLE", "READONLY",  "OOM",
+    "MISCONF",  "UNSYNCED",    "REFUSED",     "PROTOCOL",  "INVALID",
+    "TOO_LONG", "WRONG_SHARD", "UNTRUSTED",   "FORKED",    "NOT_LISTENING",
 };
 
 /* One after the other, each ended by a 0. */
@@ -38,7 +38,6 @@ static const PORT_FLASH char texts[] =
     "another node of the cluster has this lock\0"
     "the server's certificate is not trusted, or ours is not\0"
     "the client belongs to the parent process\0"
-    "others share the lock with another limit\0"
     "its holder does not listen, so it cannot be asked";
 
 _Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_NOT_LISTENING,

@@ -308,8 +308,8 @@ private:
 
 /*
  * A lock that up to `limit` holders share, 1 to 1000, wherever they are: at most so many download at
- * a time. 0: any number, as readers do, beside one FairlockMutex that writes. All who share a lock
- * name the same limit. At least one has to be made before begin() of its client, as a global is.
+ * a time. 0: any number, as readers do, beside one FairlockMutex that writes. The smallest limit in
+ * use binds all who share a lock. At least one has to be made before begin() of its client, as a global is.
  */
 class FairlockShared : public FairlockHandle
 {

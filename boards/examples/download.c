@@ -5,7 +5,7 @@
  * line begins.
  *
  * Arguments: the server's port, how often to download (3), for how long, in ms (500), and how many
- * may (2): all devices and hosts name the same number.
+ * may (2): the smallest number in use binds all devices and hosts.
  */
 #include "board.h"
 #include "fairlock.h"
@@ -66,7 +66,7 @@ static uint32_t turn(uint32_t now, uint32_t download_ms)
     } else {
       board_write(fairlock_status_text(fairlock_result(share)));
       board_write("\n");
-      go_to(RESTING, now); /* not reachable, or another limit: try again after a pause */
+      go_to(RESTING, now); /* not reachable: try again after a pause */
     }
     break;
   case DOWNLOADING:

@@ -45,8 +45,7 @@ enum {
   EXIT_DENIED = 77,      /* the server refuses this user, or TLS does not trust somebody   */
   EXIT_READ_ONLY = 78,   /* the server is a replica, or another shard                      */
   EXIT_LOST = 79,        /* the lock was lost while COMMAND ran                            */
-  EXIT_NESTED = 80,      /* the lock is held by a fairlock run that we run under           */
-  EXIT_WRONG_LIMIT = 81  /* others share the lock, or wait to, with another limit          */
+  EXIT_NESTED = 80       /* the lock is held by a fairlock run that we run under           */
 };
 
 int run_command(int argc, char **argv);

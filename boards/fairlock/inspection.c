@@ -68,6 +68,14 @@ static bool is_kept(struct inspection *inspection, const struct fairlock_report 
   return false;
 }
 
+static void take_limits(struct inspection *inspection, const struct fairlock_report *report)
+{
+  size_t size = report->limits_size;
+  if (size >= sizeof inspection->limits) size = 0;
+  if (size > 0) memcpy(inspection->limits, report->limits, size);
+  inspection->limits[size] = 0;
+}
+
 static bool take_holder(struct inspection *inspection, const struct fairlock_report *report)
 {
   if (report->id == NULL || !is_kept(inspection, report)) return true;
@@ -78,6 +86,7 @@ static bool take_holder(struct inspection *inspection, const struct fairlock_rep
   inspection->holders = holders;
   inspection->shared = report->shares;
   inspection->limit = report->limit;
+  if (report->holder_index == 0) take_limits(inspection, report);
   holder->ttl_ms = report->ttl_ms;
   holder->hold_count = report->hold_count;
   holder->token = report->token;
@@ -153,7 +162,7 @@ static bool has_holder(const struct inspection *inspection, const struct holder 
 bool inspection_differs(const struct inspection *a, const struct inspection *b)
 {
   if (a->holder_count != b->holder_count || inspection_waiters(a) != inspection_waiters(b) ||
-      a->shared != b->shared || a->limit != b->limit)
+      a->shared != b->shared || a->limit != b->limit || strcmp(a->limits, b->limits) != 0)
     return true;
   for (size_t i = 0; i < a->holder_count; i++) {
     if (!has_holder(b, &a->holders[i])) return true;
@@ -306,6 +315,7 @@ static void print_shared(FILE *to, const struct inspection *inspection)
     dead += !inspection->holders[i].party.alive;
   fprintf(to, "%sshared by %zu", paint(to, DOUBTFUL), inspection->holder_count);
   if (inspection->limit > 0) fprintf(to, " of at most %" PRIu32, inspection->limit);
+  if (*inspection->limits != 0) fprintf(to, " (limits in use: %s)", inspection->limits);
   fputs(paint(to, PLAIN), to);
   if (dead > 0) fprintf(to, ", %s%zu probably dead%s", paint(to, BAD), dead, paint(to, PLAIN));
 }
@@ -427,6 +437,13 @@ static void print_json_holder(FILE *to, const struct holder *holder, int64_t ser
   putc('}', to);
 }
 
+static void print_json_limits(FILE *to, const struct inspection *inspection)
+{
+  if (*inspection->limits == 0 && inspection->limit > 0) fprintf(to, "%" PRIu32, inspection->limit);
+  for (const char *at = inspection->limits; *at != 0; at++)
+    putc(*at == ' ' ? ',' : *at, to);
+}
+
 void inspection_print_json(FILE *to, const struct inspection *inspection,
                            const struct inspected *of)
 {
@@ -439,7 +456,9 @@ void inspection_print_json(FILE *to, const struct inspection *inspection,
           inspection->shared ? "true" : "false");
   if (inspection->limit == 0) fputs("null", to);
   else fprintf(to, "%" PRIu32, inspection->limit);
-  fprintf(to, ",\"holder_count\":%zu,\"holders\":[", inspection->holder_count);
+  fputs(",\"limits\":[", to);
+  print_json_limits(to, inspection);
+  fprintf(to, "],\"holder_count\":%zu,\"holders\":[", inspection->holder_count);
   for (size_t i = 0; i < inspection->holder_count; i++) {
     if (i > 0) putc(',', to);
     print_json_holder(to, &inspection->holders[i], of->server_ms);

@@ -35,7 +35,8 @@ struct inspection {
   size_t holder_count;    /* 0: the lock is free */
   size_t holder_room;     /* how many there is memory for */
   bool shared;            /* the holders share it, even if there is only one */
-  uint32_t limit;         /* how many may share it; 0: any number, or it is not shared */
+  uint32_t limit;         /* the smallest in use; 0: there is none, or it is not shared */
+  char limits[96];        /* all of them, if there are several, a space between them */
   struct party *waiters;  /* first in line first */
   size_t waiter_count;
   size_t waiter_room;

@@ -92,8 +92,8 @@ static const char *const help[] = {
     "  -c, --command STRING run STRING with $SHELL -c, or /bin/sh\n"
     "  -x, --exclusive      hold the lock exclusively, as is the default\n"
     "  -s, --shared         share it with others who run with -s, however many they are\n"
-    "  --limit N            share it, while at most N hold it, 1 to 1000; all of them give\n"
-    "                       the same N\n"
+    "  --limit N            share it, while at most N hold it, 1 to 1000. If others give another\n"
+    "                       number, the smallest that is in use binds\n"
     "  --lease SECONDS      how long the lock stays held after a crash. Until then it is\n"
     "                       renewed at each third of the lease. Default: 30\n"
     "  --on-lost ACTION     what to do with COMMAND when the lock is lost, or nearly:\n"
@@ -126,7 +126,7 @@ static const char *const help[] = {
     "password file, 69 COMMAND cannot be executed, 71 system error, 75 server unreachable or\n"
     "unable to serve, 76 protocol error, 77 denied, 78 a replica, or the wrong node of a\n"
     "cluster, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock run that this one\n"
-    "runs under, 81 others share the lock with another limit.\n",
+    "runs under.\n",
     NULL,
 };
 

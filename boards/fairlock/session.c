@@ -685,8 +685,6 @@ int exit_status_of(int status)
   case FAIRLOCK_INVALID:
   case FAIRLOCK_TOO_LONG:
     return EXIT_USAGE;
-  case FAIRLOCK_WRONG_LIMIT:
-    return EXIT_WRONG_LIMIT;
   default:
     return EXIT_UNREACHABLE;
   }
@@ -842,10 +840,6 @@ static const char *advice(const struct session *session, int status, const char 
   case FAIRLOCK_UNSYNCED:
     return "See whether its replicas are connected (INFO replication), or ask for fewer with "
            "--replicas.";
-  case FAIRLOCK_WRONG_LIMIT:
-    return "All who share a lock give the same --limit; 0 stands for -s alone. Theirs counts as "
-           "long "
-           "as one of them holds or waits (fairlock status), or until the last lease ends.";
   case FAIRLOCK_WRONG_SHARD:
     return "Name the nodes of the cluster with --url redis+cluster://HOST:PORT,HOST:PORT.";
   default:

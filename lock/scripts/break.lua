@@ -20,7 +20,8 @@ local function listens(waiter)
   return how, channel
 end
 
--- Those who share are described in share.lua; a single holder may be exclusive.
+-- Those who share are described in share.lua; a single holder may be exclusive. A later release may let one
+-- count several times: w and how many, behind its lease.
 local hold = call('hgetall', lock)
 local newest = call('hget', meta, 'holder') -- and `last` is its token
 local all = id == '*' and token == ''
@@ -34,7 +35,7 @@ for at = 1, #hold, 2 do
     named[#named + 1] = holder
     named[holder] = mine
   else
-    counts[ends or 0] = (counts[ends or 0] or 0) + 1
+    counts[ends or 0] = (counts[ends or 0] or 0) + (hold[at + 1]:match(' w(%d+)%f[ %z]') or 1)
     latest = math.max(latest, tonumber(ends) or math.huge)
   end
 end
@@ -65,11 +66,6 @@ if latest > 0 and latest < math.huge then -- the others go on
   if how then call(how, channel, '0') end
   return {1, 0, now}
 end
-local waiting = call('lrange', queue, 0, 9)
-local joins = waiting[10] -- one of them may be to share; of nine it is known
-for _, waiter in ipairs(waiting) do
-  joins = joins or (call('hget', meta, waiter) or ''):find('^%d+ %d+ %d+ S')
-end
 local given = false
 if head and (named[1] or not hold[1]) then
   -- include hand_over.lua
@@ -81,5 +77,4 @@ if head and (named[1] or not hold[1]) then
 end
 -- Not `released`: the holder's own release is to find that the hold is lost.
 if named[1] and not given then call('del', lock) end
-if not joins then call('hdel', meta, 'limit') end -- nobody shares any more, nor waited to
 return {named[1] and 1 or 0, 0, now}

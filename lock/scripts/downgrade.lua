@@ -13,7 +13,6 @@
 -- Reply {1, token, now}   shared (a repeated request finds it so, and renews it)
 --       {-1, 0, now}      that hold is gone
 --       {-2, 0, now}      expired: the request came after its time
---       {2, limit, now}   others wait with this limit: nothing was done
 -- include common.lua
 -- include hand_over.lua
 -- include share.lua
@@ -26,8 +25,8 @@ if not alone and till > now and tonumber(of) > math.max(token, newer) then -- as
   if at >= till then words = lease .. renews else at = till end
   if score then forget(id) end
   take_out()
-  put(id, of, at, count, words)
-  name_limit(at)
+  put(id, of, at, count, words, limit)
+  call('hset', meta, 'limit', named())
   write()
   if noteless then call('pexpire', meta, left) end
   return {1, tonumber(of), now}
@@ -37,12 +36,10 @@ local from = id:gsub('%d+$', mode:sub(2))
 local has = ttl ~= -2 and not shared and (last == token or call('hget', meta, 'holder') == id)
 has = has and call('hget', lock, from)
 if not has then return {-1, 0, now} end
-if refused then return refused end
 if newer > before then last = ARGV[3] end
 changes = {from, token .. ' 0 0 0'}
-enter(id, lease, '1', lease .. renews)
+enter(id, lease, '1', lease .. renews, limit)
 call('hdel', lock, id) -- as in hand_over.lua: without the right to HDEL the script stops here, while the hold is as it was
-name_limit(end_of(lease)) -- which lack of memory would stop if it came first
 write(from)
 entered, changes = {}, {}
 released = token -- not before its hold has gone: a script that stops must not let its release find it done

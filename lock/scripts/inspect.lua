@@ -7,11 +7,11 @@
 --              whose lease ends last comes first
 --   rest       what is left of the lease, ms; -1: it has no end
 --   count      0 beside a holder: it was handed the lock and has not confirmed it yet
---   limit      that the waiters and holders who share name, or others did lately, and 1; 1: any
---              number; 0: exclusive
+--   limit      the smallest in use, and 1; 1: none is; 0: exclusive
 --   kind       of the holder, a sum: 1 ours; 2 it listens; 4 it renews its lease; 8 * the lease, ms.
 --              A lease of 0 is not known. Of a waiter: 2 ours, of a later release: its note cannot be
 --              read, and how long it may be silent is unknown; 1 ours; 0 Redisson's; and 4 if it shares
+--   holder     where several limits are in use, the nine smallest stand before the first one, a space behind each
 --   condition  2 listens; 1 silent, but in time, or of kind 2; 0 dead
 
 local lock, queue, timeout, meta = unpack(KEYS)
@@ -36,14 +36,18 @@ local hold = call('hgetall', lock)
 local notes = call('hmget', meta, 'token', 'holder', 'lease', 'limit')
 local waiters = call('lrange', queue, 0, -1)
 local rest = math.min(call('pttl', lock), 1e15)
-local limit = number((notes[4] or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) '))
-local holders = {}
+local limits, holders = {}, {}
+for limit, ends in (notes[4] or ''):gmatch('(%d+) (%d+)') do
+  limit, ends = number(limit), number(ends)
+  if limit > 0 and limit < 1e9 and ends > now and ends < now + 2e9 then limits[#limits + 1] = limit end
+end
+table.sort(limits)
 for at = 1, #hold, 2 do
   local holder, value = hold[at], hold[at + 1]
   local token, ends, count, lease, renews = value:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')
   if token then -- see share.lua
     if number(ends) > now and number(ends) < now + 2e9 then
-      holders[#holders + 1] = {number(ends) - now, token, number(count) % 2 ^ 16 + 2 ^ 16 * (limit + 1), lease, renews, holder}
+      holders[#holders + 1] = {number(ends) - now, token, number(count) % 2 ^ 16 + 2 ^ 16 * ((limits[1] or 0) + 1), lease, renews, holder}
     end
   elseif holder ~= 'shared' and not holders[1] then
     local of, lease, renews = (notes[3] or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')
@@ -65,6 +69,9 @@ for _, holder in ipairs(holders) do
   for _, value in ipairs({rest, number(token), count, kind, id}) do
     reply[#reply + 1] = value
   end
+end
+if limits[2] and holders[1][3] >= 2 ^ 16 then
+  reply[6] = table.concat(limits, ' ', 1, math.min(#limits, 9)) .. ' ' .. reply[6]
 end
 for _, waiter in ipairs(waiters) do
   local note = call('hget', meta, waiter)

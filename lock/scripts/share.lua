@@ -11,7 +11,7 @@
 --       The TTL is that of the holder whose lease ends last, so who does not know of sharing sees how
 --       long the lock is held. A hash without the field `shared` has one holder, which is exclusive.
 --       The notes have one field more:
---         limit -> limit until: all who share name this limit, 0 for any number, until then
+--         limit -> pairs, limit until, the smallest limit first: each is in use until then
 -- ARGV  1 as in common.lua
 --       2 how many may share the lock, id included; 0: any number
 --
@@ -51,6 +51,38 @@ for at, holders in (shared or ''):gmatch('(%d+) (%d+)') do
   end
 end
 
+-- The limits in use. Whoever is let in names its own until its lease ends, and finds fewer holders than each of
+-- them. Where nobody else shares, none is left from before.
+local function limit_of(text)
+  local number = tonumber(text) or 0
+  return number > 0 and number < 1e9 and number or math.huge
+end
+local limit, least, limits = limit_of(ARGV[2]), math.huge, {} -- id's; the smallest of all; until when each is in use
+local function name(bound, when)
+  if held == 0 then least, limits = math.huge, {} end
+  if bound < math.huge then
+    least = math.min(least, bound)
+    limits[bound] = math.max(limits[bound] or when, when)
+  end
+end
+for bound, when in (call('hget', meta, 'limit') or ''):gmatch('(%d+) (%d+)') do
+  when = coming(when)
+  if when then name(limit_of(bound), when) end
+end
+
+local function named()
+  local listed = {}
+  for bound in pairs(limits) do listed[#listed + 1] = bound end
+  table.sort(listed)
+  for nth, bound in ipairs(listed) do listed[nth] = bound .. ' ' .. limits[bound] end
+  return table.concat(listed, ' ')
+end
+
+-- True if nobody with this limit may enter.
+local function full(bound)
+  return held >= math.min(bound, least)
+end
+
 -- Returns the first waiter that is to share and is not dead, of nine from this place on; false: there is none,
 -- and nobody waits behind the nine; nil: there is none, but others wait behind them.
 local function next_sharer(place)
@@ -62,22 +94,6 @@ local function next_sharer(place)
   end
 end
 
--- True if nobody shares, or waits to. A claim alone may be that of one who shares. free: nobody but id has
--- the lock alone.
-local function unused(free)
-  return held == 0 and (free or call('hgetall', lock)[2] ~= '0') and (not head or next_sharer(0) == false)
-end
-
--- All who share name the same limit, until the last of them has ended or is dead. Who names another one
--- may only leave. The time of a limit may be that of a lease that was released long ago.
-local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d%d?%d?%d?%d?%d?%d?%d?%d?) (%d+)%f[ %z]')
-local refused = named and named ~= ARGV[2] and coming(expiry) and not unused(own or shared or ttl == -2) and {2, tonumber(named), now}
-local limit = lease == '0' and refused and refused[2] or tonumber(ARGV[2])
-local function name_limit(at)
-  if named == ARGV[2] then at = math.max(coming(expiry) or at, at) end
-  call('hset', meta, 'limit', ARGV[2] .. ' ' .. at)
-end
-
 local changes = {} -- fields of the lock hash, to be written together
 local entered = {} -- those who are let in: id, how and where they listen, what they are told
 local mine -- the token, if that is id
@@ -85,7 +101,8 @@ local sleeper -- who that is, if it is Redisson's, and how and where it listens
 local stopped -- the place of who wants the lock exclusively, or is not known, and listens
 local stale = last:sub(1, -10) ~= micros:sub(1, -10)
 
-local function put(owner, granted, at, holds, words)
+local function put(owner, granted, at, holds, words, bound)
+  name(bound, at)
   ends[at] = (ends[at] or 0) + 1
   held = held + 1
   changes[#changes + 1] = owner
@@ -107,11 +124,11 @@ local function end_of(duration)
 end
 
 -- Lets owner in, with the next token, as grant() of common.lua does.
-local function enter(owner, duration, holds, words, listens, channel)
+local function enter(owner, duration, holds, words, bound, listens, channel)
   local newest = tonumber(last) or 0
   last = newest >= tonumber(micros) and newest < 2 ^ 53 and ('%.0f'):format(newest + 1) or micros
   if owner == id then mine = last end
-  put(owner, last, end_of(duration), holds, words)
+  put(owner, last, end_of(duration), holds, words, bound)
   entered[#entered + 1] = {owner, listens, channel, last .. ' ' .. now .. ' ' .. duration}
 end
 
@@ -123,8 +140,8 @@ local function let_in(caller)
     local waiter = head
     if place > 0 then waiter = call('lindex', queue, place) end
     if caller and (not waiter or waiter == caller) then
-      if pending or limit > 0 and held >= limit then return end
-      enter(caller, lease, '1', lease .. renews)
+      if pending or full(limit) then return end
+      enter(caller, lease, '1', lease .. renews, limit)
       caller = nil
       place = place + 1
     elseif not waiter then
@@ -138,12 +155,13 @@ local function let_in(caller)
       end
       local note = waiter == noted and notes[4] or call('hget', meta, waiter)
       local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')
-      local room = tonumber((note or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]'))
+      local room = (note or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]')
+      local bound = limit_of(room)
       if patience and heard_s * 1000 + heard_us / 1000 + patience <= now then
         -- The server may have stalled, or have a new master: who cannot enter yet may still be back.
-        if limit > 0 and held >= limit then return end
+        if held >= least then return end
         forget(waiter)
-      elseif listens and (pending or not room or room > 0 and held >= room) then
+      elseif listens and (pending or not room or full(bound)) then
         if not room then stopped = place - #entered end -- these leave the queue
         if not patience then sleeper = {waiter, listens, channel} end
         return -- who wants it exclusively stops all behind; so does who may still come
@@ -151,7 +169,7 @@ local function let_in(caller)
         if coming((call('hget', lock, waiter) or ''):match('^%d+ (%d+) ')) then -- a script that was stopped has left it in the queue
           forget(waiter)
         else
-          enter(waiter, patience, '0', '0', listens, channel)
+          enter(waiter, patience, '0', '0', bound, listens, channel)
           place = place + 1
         end
       elseif patience then
@@ -204,7 +222,7 @@ local function write(gone)
   local rest = latest - now
   local crowded = #entered > 0 and ttl ~= -2 and call('hlen', lock) > 2 * held + 16
   if #entered > 0 then
-    call('hset', meta, 'token', last, 'holder', entered[#entered][1], 'released', released, 'lease', last)
+    call('hset', meta, 'token', last, 'holder', entered[#entered][1], 'released', released, 'lease', last, 'limit', named())
     if stale or rest > 9999999 then prolong(rest) end
     -- Deletes the notes that no longer count, as grant() of common.lua does.
     for at, field in ipairs(stale and call('hgetall', meta) or {}) do

@@ -3,8 +3,7 @@
 -- ARGV  1 as lock.lua's; 2 see share.lua
 -- Reply as lock.lua's, and
 --       {0, ttl, now}      not now, because as many hold as may: if id tries or is first in line, how
---                          long until the first of their leases ends
---       {2, limit, now}    others share the lock, or wait to, with this limit: nothing was done
+--                          long until the first of their leases ends, or of the limits that bind it
 -- include common.lua
 -- include hand_over.lua
 -- include share.lua
@@ -26,8 +25,8 @@ if goes_on then
   if confirms or at >= till then words = lease .. renews else at = till end
   if score then forget(id) end -- whoever let it in was stopped before
   if not alone then take_out() end
-  put(id, of, at, keeps or count, words)
-  name_limit(at)
+  put(id, of, at, keeps or count, words, limit)
+  call('hset', meta, 'limit', named())
   if alone then -- only the notes say its token, until others get theirs
     write()
     changes = {}
@@ -38,8 +37,6 @@ if goes_on then
   return {1, number, now}
 elseif keeps then
   return {-1, 0, now}
-elseif refused and not ending then
-  return refused
 end
 
 local held_before = lives and (not ending or token == '' or of == token)
@@ -53,12 +50,9 @@ if ending and token == '' and (score or not held_before) then forget(id) end
 
 local open = ttl == -2 or shared or held_before -- else somebody holds it exclusively
 if open then let_in(not ending and id) end
--- The limit ends with the last who names it. If more wait, it ends by its time.
-local unlimited = ending and unused(open)
 local given
 
 if #entered > 0 or shared and held > 0 then
-  if mine then name_limit(end_of(lease)) end
   if #entered > 0 or held_before then write(held_before and not mine and id) end
 elseif open then
   -- The key stays for the next owner, but if this stops half-way, nobody holds the lock.
@@ -71,8 +65,7 @@ elseif open then
   if given == true and not ending then
     if ttl ~= -2 then ttl = call('pttl', lock) end -- it may have had no field but those
     changes = {}
-    enter(id, lease, '1', lease .. renews)
-    name_limit(end_of(lease))
+    enter(id, lease, '1', lease .. renews, limit)
     write()
     changes, entered = {}, {}
     let_in()
@@ -86,7 +79,6 @@ elseif open then
 end
 
 if ending then
-  if unlimited then call('hdel', meta, 'limit') end
   return {(held_before or token ~= '' and released == token) and 1 or 0, 0, now}
 end
 if mine then return {1, tonumber(mine), now} end
@@ -97,10 +89,13 @@ if woken and (held > 0 or not open) then
   call('hdel', meta, 'woken')
 end
 local wait = ttl
-if limit > 0 and held >= limit then
+if full(limit) then
   local first = math.huge
   for at, holders in pairs(ends) do
     if holders > 0 then first = math.min(first, at) end
+  end
+  for bound, when in pairs(limits) do
+    if bound <= held then first = math.min(first, when) end
   end
   wait = first - now
 end
@@ -123,7 +118,6 @@ if old then
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')
 end
-name_limit(end_of(2 * mode)) -- a claim begins within its waiter timeout, and lasts for another one
 call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' S' .. ARGV[2])
 if near then wait = mode / 25 elseif head and head ~= id then wait = -1 end
 return {0, wait, now}

@@ -136,26 +136,27 @@ int history_overlaps(const struct history *history)
 }
 
 /*
- * Complains if with this hold more share than may, or with different limits. `inside` are those that
+ * Complains if with this hold more share than one of them allows. `inside` are those that
  * began before; those that have ended are taken out.
  */
 static int count_in(const struct history *history, const struct hold **inside, size_t *count,
                     const struct hold *hold)
 {
-  size_t left = 0, beside = 0;
-  const struct hold *other = NULL;
+  size_t left = 0, together_now = 1;
+  const struct hold *smallest = hold, *other = NULL;
   for (size_t i = 0; i < *count; i++) {
     if (inside[i]->lock != hold->lock || end_of(inside[i]) <= hold->start_us) continue;
     inside[left++] = inside[i];
     if (!together(history, inside[i], hold)) continue;
-    beside++;
-    if (other == NULL || inside[i]->limit != hold->limit) other = inside[i];
+    together_now++;
+    other = inside[i];
+    bool smaller = smallest->limit == 0 || other->limit < smallest->limit;
+    if (other->limit > 0 && smaller) smallest = other;
   }
   *count = left;
   inside[(*count)++] = hold;
-  bool many = hold->limit > 0 && beside >= (size_t)hold->limit;
-  if (other == NULL || !(many || other->limit != hold->limit)) return 0;
-  complain(history, many ? "more share than may" : "two share with different limits", other, hold);
+  if (other == NULL || smallest->limit == 0 || together_now <= (size_t)smallest->limit) return 0;
+  complain(history, "more share than may", smallest == hold ? other : smallest, hold);
   return 1;
 }
 

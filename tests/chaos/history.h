@@ -48,8 +48,8 @@ struct history {
  *
  * Overlaps: between two restarts of the server, in order of tokens, each belief begins after those
  * before it have ended; one that shares, after those before it that do not. Tokens show between which
- * restarts: they are microseconds of the server's clock. Crowds: those who share at a time are as many
- * as they may be, and name one limit. Tokens: none is given twice, and a hold that existed before an
+ * restarts: they are microseconds of the server's clock. Crowds: those who share at a time are at most
+ * as many as the limit of each of them says. Tokens: none is given twice, and a hold that existed before an
  * acquire was called has a smaller token than that acquire got, whatever happened to the server, and
  * one that was downgraded has the next after that of the hold from which it was; but
  * of two who share, the later one may have the smaller token, because its share was kept, or was given

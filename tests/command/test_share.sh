@@ -98,36 +98,66 @@ test_limit() {
   expect 0 "$fairlock" run --limit 1 a true
 }
 
-# Who names another limit than those who share is told both at once, and nothing is granted.
+# Who names another limit is not refused: the smallest one in use binds, and all of them are shown.
 test_other_limit() {
-  share one --limit 10
-  for words in '5 --limit 5' '5 --limit 5 -n' '5 --limit 5 -w 60 -E 7' '0 -s' '1000 -s --limit 1000'; do
-    expect 81 "$fairlock" run ${words#* } a true
-    said "others share the lock with another limit: LIMIT of those who share: 10, not ${words%% *}"
-    said 'All who share a lock give the same --limit'
-    waits 0 a || fail "it waits with $words"
-  done
-  expect 81 "$fairlock" run --verbose --limit 5 a true
-  said 'a was not acquired: others share the lock with another limit'
-  shared 1 || fail "$(json .)"
-  # one that waits counts as well as one that holds
-  holds alone &
-  alone=$!
-  eventually waits 1 a
-  holds two --limit 10 &
-  two=$!
-  eventually waits 2 a
+  share one --limit 3
+  one=$sharer
+  share two --limit 2
+  expect 1 "$fairlock" run --limit 3 -n a true
+  expect 1 "$fairlock" run --limit 1 -n a true
+  expect 1 "$fairlock" run -s -w 0.1 a true
+  same "$(json '[.limit, .limits]')" '[2,[2,3]]'
+  expect 0 "$fairlock" status a
+  printed 'a: shared by 2 of at most 2 (limits in use: 2 3)'
+  expect 0 "$fairlock" list
+  printed 'a: shared by 2 of at most 2 (limits in use: 2 3)'
   kill $sharer
   ends 143 $sharer
-  begun alone
-  expect 81 "$fairlock" run --limit 11 a true
-  kill $alone
-  ends 143 $alone
-  begun two
-  kill $two
-  ends 143 $two
-  expect 0 "$fairlock" run --limit 5 a true
-  expect 0 "$fairlock" run -s a true
+  expect 0 "$fairlock" run --limit 3 a true
+  same "$(json '[.limit, .limits]')" '[2,[2,3]]' # for a lease
+  kill $one
+  ends 143 $one
+  share alone --limit 5
+  same "$(json '[.limit, .limits]')" '[5,[5]]'
+  expect 0 "$fairlock" status a
+  printed 'a: shared by 1 of at most 5'
+  kill $sharer
+  ends 143 $sharer
+}
+
+# Five workers with a limit of 2 are replaced, one by one, by such with 3, and never stop for it: each of the
+# new ones gets in, and no more than two hold as long as one of the old ones may.
+test_rolling_update() {
+  touch "$dir/2.run" "$dir/3.run"
+  cat >"$dir/job" <<'END'
+echo "+ $1" >>"$2/log"
+sleep 0.4
+echo "- $1" >>"$2/log"
+END
+  workers=
+  for worker in 1 2 3 4 5; do
+    while [ -e "$dir/2.run" ] && [ ! -e "$dir/new.$worker" ]; do
+      "$fairlock" run --lease 1 --limit 2 a -- sh "$dir/job" 2 "$dir" || echo failed >>"$dir/log"
+    done &
+    workers="$workers $!"
+  done
+  sleep 1
+  for worker in 1 2 3 4 5; do
+    touch "$dir/new.$worker"
+    while [ -e "$dir/3.run" ]; do
+      "$fairlock" run -w 20 --lease 1 --limit 3 a -- sh "$dir/job" 3 "$dir" || echo failed >>"$dir/log"
+    done &
+    workers="$workers $!"
+    sleep 0.5
+  done
+  sleep 7 # more than a waiter timeout, for which a claim names its limit
+  rm "$dir/2.run" "$dir/3.run"
+  wait $workers
+  awk '$1 == "+" { now[$2]++; begun[$2]++ } $1 == "-" { now[$2]-- } $1 == "failed" { bad = 1 }
+    now[2] + now[3] > 3 || now[2] > 0 && now[2] + now[3] > 2 { bad = 1 }
+    now[3] == 3 { three = 1 } { mixed += now[2] && now[3] }
+    END { print "# " begun[2] " of the old ones, " begun[3] " of the new ones, " mixed " times beside each other"
+      exit bad || !three || !mixed || begun[3] < 5 }' "$dir/log" || fail "$(cat "$dir/log")"
 }
 
 # First come, first served: who wants it alone has it before those who came later to share it.
@@ -443,4 +473,4 @@ test_metrics() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests steps_of_flock limit other_limit order processes options nested break break_all break_on_a_terminal ask status watch metrics
+run_tests steps_of_flock limit other_limit rolling_update order processes options nested break break_all break_on_a_terminal ask status watch metrics

@@ -90,13 +90,6 @@ static struct fairlock *share_of(const char *name, uint32_t limit)
 static void answer(int status)
 {
   if (status == FAIRLOCK_PENDING) return;
-#ifdef FAIRLOCK_LIMIT_MAX
-  if (status == FAIRLOCK_WRONG_LIMIT) {
-    printf("limit\n");
-    asked = NULL;
-    return;
-  }
-#endif
   if (status == FAIRLOCK_OK && asked_what == 'a')
     printf("held %llu\n", (unsigned long long)fairlock_token(asked));
   else if (status == FAIRLOCK_OK) printf("released\n");

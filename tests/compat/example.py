@@ -188,32 +188,52 @@ local function clean()
   end
 end
 
-local function set_share(owner, token, lease, count, words)
+-- Until when each limit is in use. Where nobody else holds, none counts.
+local limits = {}
+for size, till in string.gmatch(call('hget', notes, 'limit') or '', '(%d+) (%d+)') do
+  till = tonumber(till)
+  if #size <= 9 and tonumber(size) > 0 and till > now and till < now + 2000000000 then limits[tonumber(size)] = till end
+end
+
+local function full(own)
+  if own ~= '0' and sharers >= tonumber(own) then return true end
+  for size in pairs(limits) do
+    if sharers > 0 and sharers >= size then return true end
+  end
+  return false
+end
+
+local function name_limit(own, till)
+  if sharers == 0 then limits = {} end
+  local size, words = tonumber(own), {}
+  if size > 0 then limits[size] = math.max(limits[size] or till, till) end
+  for named in pairs(limits) do words[#words + 1] = named end
+  table.sort(words)
+  for at, named in ipairs(words) do words[at] = named .. ' ' .. whole(limits[named]) end
+  call('hset', notes, 'limit', table.concat(words, ' '))
+end
+
+local function set_share(owner, token, lease, count, words, own)
   local step = 1
   while step * 2 <= lease / 16 do step = step * 2 end
-  if not ends[owner] then sharers = sharers + 1 end
-  ends[owner] = math.ceil((now + lease) / step) * step
+  local till = math.ceil((now + lease) / step) * step
+  name_limit(own, till)
+  sharers, ends[owner] = sharers + 1, till
   fields[owner] = token .. ' ' .. whole(ends[owner]) .. ' ' .. count .. ' ' .. words
   write(owner, fields[owner])
 end
 
-local function enter(owner, lease, count, words)
+local function enter(owner, lease, count, words, own)
   local new = micros
   if last >= tonumber(micros) and last < 2 ^ 53 then new = whole(last + 1) end
   last = tonumber(new)
   call('hset', notes, 'token', new, 'holder', owner, 'lease', new)
   prolong(lease)
-  set_share(owner, new, lease, count, words)
+  set_share(owner, new, lease, count, words, own)
   clean()
   remove(owner)
   tell_first(call('pttl', lock))
   return new
-end
-
-local function name_limit(till)
-  local named, other = string.match((call('hget', notes, 'limit') or '') .. ' ', '^(%d+) (%d+) ')
-  if named == limit then till = math.max(till, tonumber(other)) end
-  call('hset', notes, 'limit', limit .. ' ' .. whole(till))
 end
 
 -- True: one of Redisson's that does not listen is gone, which takes 5 s from when that was first seen.
@@ -237,8 +257,8 @@ local function let_in(caller)
     if not s then s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?) ') end
     if s and s * 1000 + us / 1000 + silent <= now then
       remove(waiter)
-    elseif by and room and (room == '0' or sharers < tonumber(room)) then
-      local new = enter(waiter, tonumber(silent), 0, '0')
+    elseif by and room and not full(room) then
+      local new = enter(waiter, tonumber(silent), 0, '0', room)
       call(by, channel, new .. ' ' .. whole(now) .. ' ' .. silent)
     elseif not by and not s and is_gone(waiter) then
       remove(waiter)
@@ -252,24 +272,18 @@ end
 local function share()
   if alone == id then -- a claim, or a hold, that was handed over
     alone = false
-    set_share(id, whole(last), tonumber(lease), held, lease .. renewed)
-    name_limit(ends[id])
+    set_share(id, whole(last), tonumber(lease), held, lease .. renewed, limit)
     let_in()
     return whole(last)
   elseif ends[id] and tonumber(string.match(fields[id], '%d+')) > tonumber(token) then
     return string.match(fields[id], '%d+')
   end
-  local named, till = string.match((call('hget', notes, 'limit') or '') .. ' ', '^(%d+) (%d+) ')
-  till = tonumber(till)
-  if named and named ~= limit and till > now and till < now + 2000000000 then return 'limit' end
-  if not alone and let_in(id) and (limit == '0' or sharers < tonumber(limit)) then
-    name_limit(now + lease * 17 / 16)
-    local new = enter(id, tonumber(lease), 1, lease .. renewed)
+  if not alone and let_in(id) and not full(limit) then
+    local new = enter(id, tonumber(lease), 1, lease .. renewed, limit)
     let_in()
     return new
   end
   holder = 'others'
-  if patience ~= '0' then name_limit(now + patience * 33 / 16) end
   local waits = acquire()
   if patience ~= '0' then
     call('hset', notes, id, clock[1] .. ' ' .. clock[2] .. ' ' .. patience .. ' S' .. limit)
@@ -286,7 +300,6 @@ local function unshare(with_token)
   call('hset', notes, 'released', own)
   ends[id], sharers = nil, sharers - 1
   if alone == id or sharers == 0 then
-    if not call('lindex', queue, 0) then call('hdel', notes, 'limit') end
     call('del', lock)
     hand_over()
   else
@@ -307,8 +320,7 @@ local function set_shared()
   end
   if own ~= token then return false end
   alone = false
-  set_share(id, own, tonumber(lease), count, lease .. renewed)
-  name_limit(ends[id])
+  set_share(id, own, tonumber(lease), count, lease .. renewed, limit)
   let_in()
   return own
 end
@@ -469,8 +481,6 @@ class Client:
         handle.take_id(self)
         if wait_ms == 0:
             token = self.run(handle, "acquire")
-            if token == "limit":
-                return token
             return self.held(handle, token, 1, not lease_ms) if token else "busy"
         self.listen(handle)
         token = self.wait(handle, time.monotonic() + wait_ms / 1000)

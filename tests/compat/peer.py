@@ -1247,7 +1247,7 @@ def share_fields(stage):
 
 @check
 def share_one_leaves(stage):
-    """Who leaves is taken out of the table; the last one frees the lock, and ends the limit."""
+    """Who leaves is taken out of the table; the last one frees the lock."""
     first, second = stage.sharer(), stage.sharer()
     token = stage.shares(first, 40000)
     stage.shares(second)
@@ -1256,25 +1256,80 @@ def share_one_leaves(stage):
     require(stage.note("released") == str(token), "released is %s" % stage.note("released"))
     stage.require_table()
     stage.unshares(second)
-    require(stage.holders() == {} and stage.note("limit") is None, "something is left")
+    require(stage.holders() == {}, "something is left")
 
 
 @check
 def share_limit(stage):
-    """As many as may: one more is busy, and who names another limit is told so."""
+    """As many as may: one more is busy."""
     stage.others_share(2)
     stage.does_not_share(stage.sharer())
-    stage.does_not_share(stage.sharer(3), "limit")
     require(len(stage.holders()) == 3 and stage.line() == [], "it changed something")
 
 
 @check
-def share_limit_says_more(stage):
-    """A limit that has more digits than ours, and more words behind it, binds as any other."""
+def share_limit_of_others(stage):
+    """The smallest limit in use binds: who names a larger one is busy, and so is who names a smaller one."""
+    stage.others_share(2)
+    stage.does_not_share(stage.sharer(3))
+    stage.does_not_share(stage.sharer(1))
+    stage.does_not_share(stage.sharer(0))
+    require(len(stage.holders()) == 3 and stage.line() == [], "it changed something")
+
+
+@check
+def share_limit_named(stage):
+    """Who enters names its limit beside those of others, the smallest first, and is not refused for it."""
     stage.others_share(1)
     ends = stage.note("limit").split()[1]
-    stage.call("HSET", stage.notes, "limit", "123456789 %s and more" % ends)
-    stage.does_not_share(stage.sharer(), "limit")
+    stage.call("HSET", stage.notes, "limit", "4 %s 30 1000 500 %s" % (ends, ends))
+    program = stage.sharer(30)
+    stage.shares(program)
+    named = stage.note("limit").split()
+    require(named[::2] == ["4", "30", "500"] and named[1] == named[5] == ends, "limit is %s" % named)
+    require(int(named[3]) >= int(stage.share(program.id)[1]), "limit is %s" % named)
+
+
+@check
+def share_limit_of_who_is_let_in(stage):
+    """Who leaves lets in by all limits in use, those included of whom it has just let in, and names theirs."""
+    stage.others_share(1)
+    stage.call("HSET", stage.notes, "limit", "5 %s" % stage.note("limit").split()[1])
+    program = stage.sharer(5)
+    stage.shares(program)
+    others = [stage.sharer(5), stage.sharer(5)]
+    for other in others:
+        stage.shares(other)
+    stage.call("HSET", stage.notes, "limit", "4 %d" % (stage.now_ms() + 60000))
+    first, second = stage.waiter(more=" S5"), stage.waiter("waiter:2", more=" S5")
+    stage.unshares(program)
+    grant = first.hears_grant()
+    require(stage.line() == [second.id], "the queue is %s" % stage.line())
+    named = stage.note("limit").split()
+    require(named[::2] == ["4", "5"], "limit is %s" % named)
+    require(int(named[3]) >= int(stage.share(first.id)[1]), "limit is %s, the claim %s" % (named, grant))
+
+
+@check
+def share_limit_left(stage):
+    """Where nobody else holds, a limit that is left does not bind, and who enters names its own alone."""
+    stage.call("HSET", stage.notes, "token", stage.now_us(), "limit", "1 %d" % (stage.now_ms() + 60000))
+    first, second = stage.sharer(2), stage.sharer(2)
+    stage.shares(first)
+    stage.shares(second)
+    require(stage.note("limit").split()[::2] == ["2"], "limit is %s" % stage.note("limit"))
+
+
+@check
+def share_limit_of_nine_digits(stage):
+    """A limit has up to 9 digits; one of 0, or of more, binds nobody."""
+    stage.others_share(1)
+    ends = stage.note("limit").split()[1]
+    stage.call("HSET", stage.notes, "limit", "0 %s 123456789 %s 1234567890 %s" % (ends, ends, ends))
+    program = stage.sharer(3)
+    stage.shares(program)
+    named = stage.note("limit").split()
+    require(named[::2] == ["3", "123456789"] and named[3] == ends, "limit is %s" % named)
 
 
 @check
@@ -1297,15 +1352,13 @@ def share_not_beside_alone(stage):
 
 @check
 def share_note(stage):
-    """The note of who waits to share has S and its limit as the fourth word; it names that for twice as long."""
+    """The note of who waits to share has S and its limit as the fourth word; it names none besides."""
     stage.others_hold()
     program = stage.sharer()
     stage.waits_to_share(program)
     words = stage.note(program.id).split()
     require(words[3:4] == ["S2"], "the note is %s" % words)
-    named, ends = stage.note("limit").split()
-    heard = int(words[0]) * 1000 + int(words[1]) // 1000
-    require(named == "2" and int(ends) >= heard + 2 * int(words[2]), "limit is %s %s" % (named, ends))
+    require(not stage.note("limit"), "limit is %s" % stage.note("limit"))
 
 
 @check
@@ -1497,7 +1550,7 @@ def share_far(stage):
     far = stage.now_ms() + 2000060000
     stage.call("HSET", stage.lock, "far:1", "5 %d 1 1000" % far,
                "shared", "%s %d 1" % (stage.holders()["shared"], far))
-    stage.call("HSET", stage.notes, "limit", "3 %d" % far)
+    stage.call("HSET", stage.notes, "limit", "1 %d" % far)
     stage.shares(stage.sharer())
 
 

@@ -436,7 +436,7 @@ static bool check_shares(const struct request *request, int64_t value, const str
   good &= CHECK((double)value > token_of(before->token));
   bool alone = !before->shared && before->others > 0; /* somebody has it */
   good &= CHECK(!alone || request->script == SCRIPT_DOWNGRADE);
-  /* who waits may name another limit */
+  /* who waits may name a larger limit */
   if (!before->waiters && request->script == SCRIPT_SHARE) good &= CHECK(after->sharers <= LIMIT);
   return good;
 }
@@ -466,7 +466,6 @@ static bool check_answer(const struct request *request, const struct audit *befo
     if (answer == 1 && shares) return check_shares(request, value, before, after);
     if (answer == 1) return check_acquired(request, value, before, after);
     if (answer == 0) return check_waiting(request, before, after);
-    if (shares && answer == 2) return CHECK(value >= 0 && value <= 999999999 && value != LIMIT);
     return CHECK(answer == -1 || answer == -2);
   }
   bool good = CHECK(answer == 1 || answer == 0);

@@ -30,6 +30,9 @@ static bool on_report(const struct fairlock_report *report, void *context)
   CHECK(report->place > 0 || (report->waiter_count == waiters_of(&E) && report->id_size == 0) ||
         report->holder_count == holders_of(&E));
   CHECK(report->place == 0 || report->holder_count == 0);
+  CHECK(report->limits_size == 0 || __CPROVER_r_ok(report->limits, report->limits_size));
+  CHECK(report->limits_size == 0 || (report->shares && report->holder_index == 0));
+  REACHED(report->limits_size > 1 && report->id_size > 0);
   REACHED(report->place == 0 && report->holder_index > 0);
   REACHED(report->place > 1 && holders_of(&E) > 1);
   REACHED(report->place == 0 && report->id == NULL);

@@ -4,8 +4,6 @@
  * window, whatever was written before. So, as for the writer, the bytes of all pieces together are
  * those of the shared request and of what is behind it, however they are split.
  *
- * And the text of another limit stays inside its buffer for any number.
- *
  * Assumed: a window as other pieces leave it (writer); what numbers take (format); requests and
  * buffers of up to SIZE bytes.
  */
@@ -71,36 +69,6 @@ static void additions(void)
   REACHED(inside && plain_size > 1 && used > 0);
   REACHED(inside && total < skip);
   REACHED(link.inner == NULL && plain_size > 1 && used < size);
-}
-
-static bool told;
-
-void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *event, int status)
-{
-  (void)engine;
-  CHECK(event->size > 0 && __CPROVER_r_ok(event->data, event->size));
-  CHECK(status == FAIRLOCK_WRONG_LIMIT);
-  told = true;
-}
-
-/* In place of resp_format_number(), which is proved to write 20 characters at most. */
-size_t any_digits(char text[RESP_NUMBER_SIZE], int64_t number);
-size_t any_digits(char text[RESP_NUMBER_SIZE], int64_t number)
-{
-  (void)number;
-  size_t size = nondet_size();
-  ASSUME(size > 0 && size <= RESP_NUMBER_SIZE);
-  CHECK(__CPROVER_w_ok(text, size));
-  __CPROVER_havoc_slice(text, size);
-  return size;
-}
-
-static void other_limit(void)
-{
-  struct fairlock_engine engine;
-  struct fairlock_shared shared;
-  on_other_limit(&engine, &shared);
-  REACHED(told);
 }
 
 void harness(void)

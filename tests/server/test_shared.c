@@ -51,26 +51,37 @@ static void test_limit(void)
   end_members();
 }
 
-/* All name the same limit. */
+/* The smallest limit in use binds, and nobody is refused for another one: so a limit is changed while it is used. */
 static void test_other_limit(void)
 {
   struct fairlock_shared other;
-  begin_with(3);
-  CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, FAIRLOCK_LIMIT_MAX + 1),
+  begin_with(2);
+  CHECK_EQUAL(fairlock_init_shared(&other, &clients[5].client, name, FAIRLOCK_LIMIT_MAX + 1),
               FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, 5), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
-  CHECK(strcmp(client_error(&clients[1]), "LIMIT of those who share: 3, not 5") == 0);
-  CHECK_EQUAL(fairlock_acquire(&other.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
-              FAIRLOCK_WRONG_LIMIT);
-  CHECK_EQUAL(queue_length(&redis, name), 0);
-  /* nobody is left who named it */
+  CHECK_EQUAL(fairlock_init_shared(&other, &clients[5].client, name, 3), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), 2000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  queue(5, &other.handle);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  await_hold(&other.handle);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
+  /* with the last holder the smaller one ends, and three get in */
+  CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
+  struct fairlock_shared more[2];
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQUAL(fairlock_init_shared(&more[i], &clients[i].client, name, 3), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_try_acquire(&more[i].handle, 60000), FAIRLOCK_OK);
+  }
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, 60000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQUAL(fairlock_release(&more[i].handle), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_deinit(&more[i].handle), FAIRLOCK_OK);
+  }
   end_members();
 }
 
@@ -318,12 +329,17 @@ static void test_limit_of_nobody(void)
 }
 
 static struct fairlock_report reports[16];
+static char limits[64]; /* of the first holder */
 static int reported;
 
 static bool note_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
-  if (report->place == 0 && report->holder_index == 0) reported = 0;
+  if (report->place == 0 && report->holder_index == 0) {
+    reported = 0;
+    (void)snprintf(limits, sizeof limits, "%.*s", (int)report->limits_size,
+                   report->limits_size > 0 ? report->limits : "");
+  }
   if (reported < 16) reports[reported++] = *report;
   return true;
 }
@@ -406,26 +422,65 @@ static void test_inspect_oddities(void)
   end_members();
 }
 
+static const char *limits_of(const char *note)
+{
+  CHECK(raw_run(&redis, "HSET fairlock:{shared} limit %s", note));
+  look();
+  CHECK_EQUAL(reported, 2);
+  CHECK(reports[1].limits_size == 0 && reports[1].id_size > 0);
+  CHECK_EQUAL(reports[0].limit, reports[1].limit);
+  return limits;
+}
+
+/* All limits in use are shown, nine at most, and each holder has its id. */
+static void test_inspect_limits(void)
+{
+  begin_with(0);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), 20000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), 60000), FAIRLOCK_OK);
+  char note[256];
+  int64_t server_ms = raw_number(&redis, "EVAL %s 0", "return redis.call('time')[1] * 1000");
+  (void)snprintf(note, sizeof note, "7 %lld 2 1000 5 9000000000000 12 %lld 0 %lld 1000000000 %lld",
+                 (long long)server_ms + 9000, (long long)server_ms + 9000,
+                 (long long)server_ms + 9000, (long long)server_ms + 9000);
+  CHECK(strcmp(limits_of(note), "7 12") == 0);
+  CHECK_EQUAL(reports[0].limit, 7);
+  (void)snprintf(note, sizeof note, "7 %lld", (long long)server_ms + 9000);
+  CHECK(strcmp(limits_of(note), "") == 0);
+  CHECK_EQUAL(reports[0].limit, 7);
+  CHECK(strcmp(limits_of("7"), "") == 0);
+  CHECK_EQUAL(reports[0].limit, 0);
+  size_t size = 0;
+  for (int limit = 20; limit > 8; limit--)
+    size += (size_t)snprintf(note + size, sizeof note - size, "%d %lld ", limit,
+                             (long long)server_ms + 9000);
+  CHECK(strcmp(limits_of(note), "9 10 11 12 13 14 15 16 17") == 0);
+  CHECK_EQUAL(reports[0].limit, 9);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  /* beside one who has it alone there are none */
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], 20000), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "HSET fairlock:{shared} limit %s", note));
+  look();
+  CHECK(reported == 1 && reports[0].limit == 0 && reports[0].limits_size == 0);
+  CHECK_EQUAL(fairlock_release(&alone[0]), FAIRLOCK_OK);
+  end_members();
+}
+
 /* An operator ends a limit that was wrong together with the last share of it. */
 static void test_limit_is_broken(void)
 {
   struct fairlock_shared other;
   struct fairlock_client *client = &clients[5].client;
-  begin_with(3);
+  begin_with(1);
   CHECK_EQUAL(fairlock_init_shared(&other, client, name, 2), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), 600000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_force_release(client, name, sizeof name - 1, fairlock_token(sharer(0))),
               FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
-  CHECK_EQUAL(fairlock_force_release(client, name, sizeof name - 1, fairlock_token(sharer(1))),
-              FAIRLOCK_OK);
-  CHECK_EQUAL(raw_number(&redis, "HEXISTS fairlock:{shared} limit"),
-              0); /* rc2 obeys it until its time */
   CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_LOST);
-  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
   end_members();
@@ -465,6 +520,7 @@ const struct check_test check_tests[] = {
     {"shared: a place that a script has left", test_place_left},
     {"shared: looked at and broken", test_inspect_and_break},
     {"shared: looked at, and odd", test_inspect_oddities},
+    {"shared: limits of an inspection", test_inspect_limits},
     {"shared: its limit is broken", test_limit_is_broken},
     {"shared: connections break", test_broken_connections},
     {NULL, NULL},

@@ -94,7 +94,6 @@ static void end_members(int count)
   for (int i = 0; i < count; i++)
     close_member(i);
   CHECK(nothing_left(&redis, name));
-  CHECK_EQUAL(raw_number(&redis, "HEXISTS fairlock:{options} limit"), 0);
 }
 
 static void service_all(int count)
@@ -199,22 +198,22 @@ static void test_kept_recalled(void)
   recalled_by(share_of(1), 1);
 }
 
-/* Who names another limit is told so while a share is kept, and waits for its end. */
+/* A limit is in use while a share that has named it is kept. */
 static void test_kept_other_limit(void)
 {
   struct fairlock_shared other;
-  begin_kept(2, SHORT_MS);
+  begin_kept(1, SHORT_MS);
   CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, 3), FAIRLOCK_OK);
   int64_t began = now_ms();
   (void)pair(0);
   int status = fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW);
-  if (now_ms() < began + SHORT_MS / 2) CHECK_EQUAL(status, FAIRLOCK_WRONG_LIMIT);
+  if (now_ms() < began + SHORT_MS / 2) CHECK_EQUAL(status, FAIRLOCK_BUSY);
   AWAIT(status == FAIRLOCK_OK, {
     service_all(2);
     if (status != FAIRLOCK_OK) status = fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW);
   });
   CHECK_EQUAL(status, FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_acquire(share_of(0), 1000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
+  CHECK_EQUAL(fairlock_acquire(share_of(0), 1000, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
   CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
   end_members(2);
@@ -265,56 +264,6 @@ static void test_asked(void)
   }
   CHECK_EQUAL(fairlock_ask_release(&members[3].client.client, name, sizeof name - 1, token),
               FAIRLOCK_NOT_HELD);
-  end_members(MEMBERS);
-}
-
-/* That others name another limit is the caller's affair, and no event of the connection. */
-static void test_logged(void)
-{
-  struct fairlock_shared other;
-  begin_with(2, false);
-  CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, 3), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(share_of(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
-  CHECK_EQUAL(fairlock_acquire(&other.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
-              FAIRLOCK_WRONG_LIMIT);
-  CHECK_EQUAL(fairlock_try_acquire(share_of(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(atomic_load(&members[1].connects), 1);
-  CHECK_EQUAL(atomic_load(&members[1].refusals), 0);
-  CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_release(share_of(1)), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
-  end_members(MEMBERS);
-}
-
-/* The limit ends with the last who shares or waits to, even if somebody waits who wants the lock alone. */
-static void test_limit_ends(void)
-{
-  struct fairlock_shared other;
-  begin_with(3, false);
-  CHECK_EQUAL(fairlock_init_shared(&other, &members[1].client.client, name, 5), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_try_acquire(share_of(0), 600000), FAIRLOCK_OK);
-  for (int i = 1; i <= 2; i++)
-    start(i, &members[i].alone);
-  CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
-  for (int i = 1; i <= 2; i++) {
-    AWAIT(holds(&members[i].alone), service_all(MEMBERS));
-    CHECK_EQUAL(fairlock_release(&members[i].alone), FAIRLOCK_OK);
-  }
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
-  /* one that waits behind it still counts */
-  CHECK_EQUAL(fairlock_try_acquire(share_of(0), 600000), FAIRLOCK_OK);
-  start(1, &members[1].alone);
-  start(2, share_of(2));
-  CHECK_EQUAL(fairlock_release(share_of(0)), FAIRLOCK_OK);
-  AWAIT(holds(&members[1].alone), service_all(MEMBERS));
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
-  CHECK_EQUAL(fairlock_release(&members[1].alone), FAIRLOCK_OK);
-  AWAIT(holds(share_of(2)), service_all(MEMBERS));
-  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_WRONG_LIMIT);
-  CHECK_EQUAL(fairlock_release(share_of(2)), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
   end_members(MEMBERS);
 }
 
@@ -566,8 +515,6 @@ const struct check_test check_tests[] = {
     {"shared options: kept, and another limit", test_kept_other_limit},
     {"shared options: kept, and asked", test_kept_asked},
     {"shared options: one of several is asked", test_asked},
-    {"shared options: a log", test_logged},
-    {"shared options: the limit ends", test_limit_ends},
     {"shared options: a waiter of Redisson's", test_peer_is_told},
     {"shared options: leases of their own", test_leases},
     {"shared options: re-entry", test_reentry},

@@ -312,187 +312,189 @@ static void test_expired(void)
   end_rules();
 }
 
-/* As long as one of those who named it holds or waits, whoever names another one is told so. */
+/* True if these are the limits in use, and for how long, s, each of them is: `N s`. */
+static bool in_use(const char *expected)
+{
+  char note[128], *at = note, *end;
+  (void)snprintf(note, sizeof note, "%s", raw_text(&redis, "HGET " NOTES " limit"));
+  bool good = true;
+  while (good && *expected != 0) {
+    good = strtoll(at, &end, 10) == strtoll(expected, (char **)&expected, 10) && end != at;
+    int64_t rest = strtoll(end, &at, 10) - server_now;
+    good = good && is_rest(rest, 1000 * strtoll(expected, (char **)&expected, 10));
+  }
+  if (!good || *at != 0) printf("# limits in use at %" PRId64 ": %s\n", server_now, note);
+  return good && *at == 0;
+}
+
+/* The smallest limit in use binds all: who names a larger one waits, and who names a smaller one, too. */
 static void test_other_limit(void)
 {
   begin_rules();
-  int64_t first = enter("a:1", 2, "60000+");
-  CHECK_EQUAL(ask("b:1", 3, "0 30000+"), 2);
-  CHECK_EQUAL(value, 2);
-  CHECK_EQUAL(ask("b:1", 0, "5000 30000+"), 2);
-  CHECK_EQUAL(waiters(), 0);
-  CHECK_EQUAL(counted(), 1);
-  CHECK_EQUAL(ask("b:1", 3, "0 0"), 0); /* to leave is never refused */
-  (void)ask("c:1", 2, "5000 30000+");
-  char text[64];
-  (void)snprintf(text, sizeof text, "%s", raw_text(&redis, "HGET " NOTES " limit"));
-  char *end;
-  CHECK_EQUAL(strtoll(text, &end, 10), 2);
-  CHECK(is_rest(strtoll(end, NULL, 10) - server_now, 60000)); /* the longest of them */
-  CHECK_EQUAL(ask("c:1", 2, "0 0"), 1);
-  CHECK_EQUAL(ask_with("a:1", 2, "0 0", first), 1);
-  CHECK_EQUAL(raw_number(&redis, "HEXISTS " NOTES " limit"), 0);
-  (void)enter("b:1", 3, "30000+");
+  (void)enter("a:1", 3, "64000");
+  CHECK(in_use("3 64"));
+  int64_t smaller = enter("b:1", 2, "16000");
+  CHECK(in_use("2 16 3 64"));
+  CHECK_EQUAL(ask("c:1", 3, "0 30000+"), 0);
+  CHECK(is_rest(value, 16000)); /* until a lease ends */
+  CHECK_EQUAL(ask("c:1", 0, "0 30000+"), 0);
+  CHECK_EQUAL(ask("c:1", 2, "0 30000+"), 0);
+  CHECK_EQUAL(ask("c:1", 1, "0 30000+"), 0);
+  /* it is in use for as long as the lease would have lasted */
+  CHECK_EQUAL(ask_with("b:1", 2, "0 0", smaller), 1);
+  CHECK_EQUAL(ask("c:1", 1, "0 30000+"), 0);
+  int64_t third = enter("c:1", 3, "32000");
+  CHECK(in_use("2 16 3 64"));
+  CHECK_EQUAL(ask("d:1", 3, "0 30000+"), 0);
+  CHECK(is_rest(value, 16000)); /* until the limit ends */
+  CHECK_EQUAL(counted(), 2);
+  /* a renewal names it for longer, and never for less */
+  CHECK_EQUAL(ask_with("c:1", 3, "-1 128000", third), 1);
+  CHECK(in_use("2 16 3 128"));
+  CHECK_EQUAL(ask_with("c:1", 3, "-1 1000", third), 1);
+  CHECK(in_use("2 16 3 128"));
+  set_note("limit", "2 1000 3 9000000000000");
+  (void)enter("d:1", 3, "32000");
+  CHECK_EQUAL(ask("e:1", 3, "0 30000+"), 0);
+  CHECK(in_use("3 32"));
   end_rules();
 }
 
-/* A limit whose time is over binds nobody. */
-static void test_limit_ends(void)
+/* Nobody who waits names a limit, and each who is let in does, before the next one is looked at. */
+static void test_limits_of_waiters(void)
 {
   begin_rules();
-  (void)enter("a:1", 2, "60000+");
-  set_note("limit", "2 1000");
-  (void)enter("b:1", 3, "30000+");
-  CHECK(strncmp(raw_text(&redis, "HGET " NOTES " limit"), "3 ", 2) == 0);
+  int64_t only = enter("z:1", 4, "64000");
+  int64_t second = enter("y:1", 1000, "64000");
+  CHECK_EQUAL(ask("x:1", 1, "0 30000+"), 0);
+  wait_as("a:1", 1);
+  wait_as("b:1", 4);
+  wait_as("c:1", 2);
+  wait_as("d:1", 4);
+  CHECK(in_use("4 64 1000 64"));
+  CHECK_EQUAL(ask("a:1", 1, "0 0"), 0); /* one that leaves, whose limit is the smallest */
+  CHECK(holds("b:1") && !holds("c:1") && waits("c:1"));
+  CHECK_EQUAL(ask_with("y:1", 1000, "0 0", second), 1);
+  CHECK(!holds("c:1") && waits("c:1") && waits("d:1"));
+  CHECK_EQUAL(ask_with("z:1", 4, "0 0", only), 1);
+  CHECK(holds("c:1") && !holds("d:1") && counted() == 2);
+  CHECK(in_use("2 5 4 64 1000 64"));
   end_rules();
 }
 
-/* The limit of two, for another hour. */
-static void set_limit_left(void)
+/* A release that lets in several: the limit of the second one stops the third. */
+static void test_limits_of_several(void)
 {
-  char text[32];
-  (void)snprintf(text, sizeof text, "2 %" PRId64, server_now + 3600000);
-  set_note("limit", text);
+  begin_rules();
+  int64_t only = enter("z:1", 1, "64000");
+  wait_as("a:1", 3);
+  wait_as("b:1", 2);
+  wait_as("c:1", 3);
+  CHECK_EQUAL(ask_with("z:1", 1, "0 0", only), 1);
+  CHECK(holds("a:1") && holds("b:1") && !holds("c:1"));
+  CHECK(in_use("2 5 3 5")); /* that of z:1 ended with it, because nobody else held */
+  int64_t claim = field_of("a:1").token;
+  CHECK(field_of("a:1").ends <=
+        strtoll(strrchr(raw_text(&redis, "HGET " NOTES " limit"), ' '), NULL, 10));
+  CHECK_EQUAL(ask_with("a:1", 3, "-1 64000", claim), 1);
+  CHECK(in_use("2 5 3 64") && !holds("c:1"));
+  end_rules();
 }
 
-/*
- * Nor does one that is left of a long lease which was released: it binds only while somebody shares the
- * lock, or waits to.
- */
+/* Who finds that nobody else shares begins anew, by whichever way it gets in. */
 static void test_limit_left(void)
 {
   begin_rules();
-  int64_t first = enter("a:1", 2, "3600000");
-  (void)enter("b:1", 2, "3000");
-  CHECK_EQUAL(ask_with("a:1", 2, "0 0", first), 1);
-  CHECK_EQUAL(ask("c:1", 3, "0 30000+"), 2);
-  CHECK(raw_run(&redis, "DEL rules")); /* as if the lease of b:1 had ended */
-  line_up_peer("peer:1");
-  CHECK_EQUAL(ask_alone("x:1", "0 30000+"), 0); /* behind that one */
-  wait_as("d:1", 3);
-  CHECK_EQUAL(ask("d:1", 3, "0 0"), 0);
-  set_limit_left();
-  set_note("dead:1", "1000000000 0 5000 S2");
-  line_up_peer("dead:1");
-  CHECK_EQUAL(ask("d:1", 3, "5000 30000+"), 0);
-  CHECK(strncmp(raw_text(&redis, "HGET " NOTES " limit"), "3 ", 2) == 0);
-  end_rules();
-}
-
-/* Nor does it bind where one has the lock alone: neither who waits for that one to end, nor itself. */
-static void test_limit_left_alone(void)
-{
-  begin_rules();
-  int64_t first = enter("a:1", 2, "3600000");
-  (void)enter("b:1", 2, "3000");
-  CHECK_EQUAL(ask_with("a:1", 2, "0 0", first), 1);
-  CHECK(raw_run(&redis, "DEL rules"));
+  int64_t only = enter("a:1", 1, "64000");
+  CHECK_EQUAL(ask_with("a:1", 1, "0 0", only), 1);
+  (void)enter("b:1", 3, "32000");
+  CHECK(in_use("3 32"));
+  CHECK_EQUAL(break_hold("*", 0), 1);
+  only = enter("a:1", 0, "64000"); /* names none */
+  CHECK(in_use(""));
+  int64_t second = enter("b:1", 1000, "32000");
+  CHECK_EQUAL(ask_with("b:1", 1000, "0 0", second), 1);
+  CHECK(in_use("1000 32"));
+  CHECK_EQUAL(ask_with("a:1", 0, "-1 64000", only), 1);
+  CHECK(in_use("")); /* a renewal of the only one, too */
+  CHECK_EQUAL(ask_with("a:1", 0, "0 0", only), 1);
   CHECK_EQUAL(ask_alone("x:1", "0 30000+"), 1);
   int64_t alone = value;
-  CHECK_EQUAL(run_with(&fairlock_downgrade_script, "x:2", "-1 30000+", 3, alone), 1);
-  CHECK_EQUAL(ask_with("x:2", 3, "0 0", value), 1);
-  CHECK_EQUAL(ask_alone("y:1", "0 30000+"), 1);
-  set_limit_left();
-  CHECK_EQUAL(ask("c:1", 3, "5000 30000+"), 0);
-  CHECK_EQUAL(ask("d:1", 2, "5000 30000+"), 2); /* c:1 waits to share */
+  set_note("limit", "1 9000000000000");
+  CHECK_EQUAL(run_with(&fairlock_downgrade_script, "x:2", "-1 16000", 3, alone), 1);
+  CHECK(in_use("3 16"));
+  CHECK_EQUAL(run_with(&fairlock_downgrade_script, "x:2", "-1 32000", 3, alone), 1);
+  CHECK(in_use("3 32"));
   end_rules();
 }
 
-static int64_t limit_until(void)
-{
-  char *end;
-  (void)strtoll(raw_text(&redis, "HGET " NOTES " limit"), &end, 10);
-  return strtoll(end, NULL, 10);
-}
-
-/* It lasts until the claim ends that a waiter may be given at its next to last moment. */
-static void test_limit_outlasts_claims(void)
-{
-  begin_rules();
-  int64_t only = enter("a:1", 1, "100");
-  wait_as("b:1", 1);
-  CHECK(raw_run(&redis, "DEL rules")); /* as if the lease had ended, and nobody had noticed */
-  CHECK_EQUAL(ask_with("a:1", 1, "0 0", only), 0);
-  CHECK(holds("b:1") && field_of("b:1").ends <= limit_until());
-  CHECK(limit_until() >= server_now + 5000);
-  end_rules();
-}
-
-/* One that is handed the lock alone, by the last who leaves, has named the limit as well. */
+/* One that is handed the lock alone names its limit when that becomes a share, before it lets in others. */
 static void test_limit_of_a_claim(void)
 {
-  char since[64];
-  begin_rules();
-  int64_t only = enter("a:1", 1, "30000+");
-  line_up_peer("peer:1");
-  wait_as("b:1", 1);
-  (void)snprintf(since, sizeof since, "9000000000000 %" PRId64, server_now - 5000);
-  set_note("suspect:peer:1", since);
-  CHECK_EQUAL(ask_with("a:1", 1, "0 0", only), 1);
-  CHECK(holds("b:1") && !field_of("b:1").shared && waiters() == 0);
-  CHECK_EQUAL(ask("c:1", 2, "5000 30000+"), 2);
-  int64_t claim = strtoll(raw_text(&redis, "HGET " NOTES " token"), NULL, 10);
-  CHECK_EQUAL(ask_with("b:1", 1, "-1 30000+", claim), 1);
-  wait_as("d:1", 1);
-  CHECK_EQUAL(break_hold("*", 0), 1);
-  CHECK(holds("d:1") && !field_of("d:1").shared && waiters() == 0);
-  CHECK(limit_until() >= server_now + ttl());
-  CHECK_EQUAL(ask("c:1", 2, "5000 30000+"), 2);
-  /* but it does not outlive those who share, if all who wait want the lock alone */
-  CHECK_EQUAL(break_hold("*", 0), 1);
-  (void)enter("e:1", 1, "600000");
-  wait_alone("x:1");
-  CHECK_EQUAL(break_hold("*", 0), 1);
-  CHECK(holds("x:1"));
-  CHECK_EQUAL(raw_number(&redis, "HEXISTS " NOTES " limit"), 0);
-  end_rules();
-}
-
-/* It stays where none of the holds is meant that are to be broken. */
-static void test_limit_of_who_is_not_broken(void)
-{
-  begin_rules();
-  int64_t only = enter("a:1", 3, "30000+");
-  CHECK_EQUAL(break_hold("*", only - 1), 0);
-  CHECK_EQUAL(ask("c:1", 2, "0 30000+"), 2);
-  (void)enter("b:1", 3, "30000+");
-  CHECK_EQUAL(break_hold("c:1", 0), 0);
-  CHECK_EQUAL(ask("c:1", 2, "0 30000+"), 2);
-  CHECK_EQUAL(counted(), 2);
-  end_rules();
-}
-
-/* It ends with the last who waits to share, too, unless somebody who shares was handed the lock alone. */
-static void test_limit_of_who_leaves(void)
-{
   begin_rules();
   CHECK_EQUAL(ask_alone("x:1", "0 30000+"), 1);
   int64_t only = value;
-  CHECK_EQUAL(ask("a:1", 2, "5000 30000+"), 0);
-  CHECK_EQUAL(ask("b:1", 2, "5000 30000+"), 0);
-  CHECK_EQUAL(ask("a:1", 2, "0 0"), 0);
-  CHECK_EQUAL(ask("c:1", 3, "5000 30000+"), 2);
-  CHECK_EQUAL(ask("b:1", 2, "0 0"), 0);
-  wait_as("c:1", 3);
-  CHECK_EQUAL(ask("d:1", 3, "5000 30000+"), 0);
-  CHECK_EQUAL(release_alone("x:1", only), 1);
-  CHECK(holds("c:1") && !field_of("c:1").shared);
-  CHECK_EQUAL(ask("d:1", 3, "0 0"), 0);
-  CHECK_EQUAL(ask("b:1", 2, "0 30000+"), 2);
-  end_rules();
-}
-
-/* So does that of a claim which a script that knows no shares has handed over, if that is ended by force. */
-static void test_limit_of_a_broken_claim(void)
-{
-  begin_rules();
-  CHECK_EQUAL(ask_alone("x:1", "0 30000+"), 1);
-  int64_t only = value;
-  wait_as("a:1", 2);
+  wait_as("a:1", 1);
+  wait_as("b:1", 2);
   CHECK_EQUAL(release_alone("x:1", only), 1);
   CHECK(holds("a:1") && !field_of("a:1").shared);
-  CHECK_EQUAL(break_hold("*", 0), 1);
-  (void)enter("b:1", 3, "30000+");
+  int64_t claim = strtoll(raw_text(&redis, "HGET " NOTES " token"), NULL, 10);
+  CHECK_EQUAL(ask_with("a:1", 1, "-1 64000", claim), 1);
+  CHECK(field_of("a:1").shared && !holds("b:1"));
+  CHECK(in_use("1 64"));
+  end_rules();
+}
+
+/* What a reader takes for a limit in use. */
+static void test_limits_read(void)
+{
+  static const struct {
+    const char *format;
+    bool binds;
+  } rows[] = {
+      {"2 %" PRId64, true},
+      {"002 %" PRId64, true},
+      {"3 1000 2 %" PRId64, true},
+      {"999999999 9000000000000 2 %" PRId64, true},
+      {"0 9000000000000 2 %" PRId64, true},
+      {"3 %" PRId64, false},
+      {"0 %" PRId64, false},
+      {"1000000001 %" PRId64, false},
+      {"2", false},
+      {"2 x %" PRId64, false},
+      {"2 1000", false},
+      {"2 9000000000000", false},
+      {"", false},
+  };
+  begin_rules();
+  (void)enter("a:1", 3, "60000");
+  (void)enter("b:1", 3, "60000");
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char note[64];
+    /* the rows without a time do not need it */
+    (void)snprintf(note, sizeof note, rows[i].format, server_now + 60000);
+    set_note("limit", note);
+    bool enters = ask("c:1", 3, "0 60000") == 1;
+    if (!CHECK_EQUAL(enters, !rows[i].binds)) printf("# %s\n", note);
+    if (enters) CHECK_EQUAL(ask_with("c:1", 3, "0 0", value), 1);
+  }
+  set_note("limit", "99999999999999999999 1790000000000 007 1000 04 9000000000000");
+  (void)enter("c:1", 3, "60000");
+  CHECK(in_use("3 60"));
+  end_rules();
+}
+
+/* A break counts one that a later release lets count several times as often as before. */
+static void test_weight(void)
+{
+  char text[64];
+  begin_rules();
+  (void)enter("a:1", 5, "30000+");
+  (void)enter("b:1", 5, "30000+");
+  (void)snprintf(text, sizeof text, "7 %" PRId64 " 1 30000+ x2 w3", server_now + 60000);
+  CHECK(raw_run(&redis, "HSET rules c:1 %s", text));
+  CHECK_EQUAL(break_hold("a:1", 0), 1);
+  CHECK_EQUAL(counted(), 4);
   end_rules();
 }
 
@@ -796,7 +798,7 @@ static void test_dead_at_the_limit(void)
   end_rules();
 }
 
-/* Whether somebody can enter says the lock's limit, not that of who was refused, and leaves. */
+/* Whether somebody can enter say the limits in use, not that of one that leaves. */
 static void test_dead_and_another_limit(void)
 {
   begin_rules();
@@ -805,33 +807,11 @@ static void test_dead_and_another_limit(void)
   wait_as("a:1", 2);
   wait_as("b:1", 2);
   set_note("a:1", "1 0 5000 S2");
-  CHECK_EQUAL(ask("c:1", 3, "5000 30000+"), 2);
+  CHECK_EQUAL(ask("c:1", 3, "5000 30000+"), 0);
   CHECK_EQUAL(ask("c:1", 3, "0 0"), 0);
   CHECK(waits("a:1"));
   CHECK_EQUAL(ask_with("y:1", 1, "0 0", token), 1);
   CHECK(!waits("a:1") && !holds("a:1") && holds("b:1"));
-  end_rules();
-}
-
-/* Who confirms has named its own limit, which a client of another kind may have replaced meanwhile. */
-static void test_dead_and_a_replaced_limit(void)
-{
-  begin_rules();
-  char note[64];
-  (void)enter("x:1", 3, "30000+");
-  (void)enter("w:1", 3, "30000+");
-  int64_t last = enter("v:1", 3, "30000+");
-  wait_as("b:1", 3);
-  CHECK_EQUAL(ask_with("v:1", 3, "0 0", last), 1);
-  int64_t claim = field_of("b:1").token;
-  wait_as("a:1", 3);
-  wait_as("c:1", 3);
-  set_note("a:1", "1 0 5000 S3");
-  CHECK_EQUAL(break_hold("w:1", 0), 1);
-  (void)snprintf(note, sizeof note, "2 %" PRId64, server_now + 20000);
-  set_note("limit", note);
-  CHECK_EQUAL(ask_with("b:1", 3, "-1 30000+", claim), 1);
-  CHECK(!waits("a:1") && holds("c:1"));
   end_rules();
 }
 
@@ -990,14 +970,12 @@ const struct check_test check_tests[] = {
     {"shared rules: a waiter at the limit", test_waiter_at_the_limit},
     {"shared rules: requests that have expired", test_expired},
     {"shared rules: another limit", test_other_limit},
-    {"shared rules: a limit ends", test_limit_ends},
+    {"shared rules: limits of waiters", test_limits_of_waiters},
+    {"shared rules: limits of several who are let in", test_limits_of_several},
     {"shared rules: a limit that is left", test_limit_left},
-    {"shared rules: a limit that is left, and one who is alone", test_limit_left_alone},
-    {"shared rules: a limit outlasts claims", test_limit_outlasts_claims},
     {"shared rules: the limit of a claim", test_limit_of_a_claim},
-    {"shared rules: the limit of who leaves", test_limit_of_who_leaves},
-    {"shared rules: the limit of a broken claim", test_limit_of_a_broken_claim},
-    {"shared rules: the limit of who is not broken", test_limit_of_who_is_not_broken},
+    {"shared rules: limits as they are read", test_limits_read},
+    {"shared rules: a weight", test_weight},
     {"shared rules: ends of leases", test_ends},
     {"shared rules: the TTL", test_ttl},
     {"shared rules: a confirmation", test_confirmation},
@@ -1016,7 +994,6 @@ const struct check_test check_tests[] = {
     {"shared rules: one that is dead", test_dead},
     {"shared rules: one that is dead, at the limit", test_dead_at_the_limit},
     {"shared rules: one that is dead, and another limit", test_dead_and_another_limit},
-    {"shared rules: one that is dead, and a limit replaced", test_dead_and_a_replaced_limit},
     {"shared rules: one of Redisson's that does not listen", test_suspect},
     {"shared rules: notes that no longer count", test_stale_notes},
     {"shared rules: one of Redisson's that is first in line", test_score_of_the_first},

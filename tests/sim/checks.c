@@ -212,7 +212,6 @@ static void follow_ours(struct party *party, const struct execution *execution,
   int64_t mode = asked->mode;
   bool confirms = false;
   if (values[0].kind == VALUE_ERROR || state == -2) return;
-  if (state == 2) check_refused_limit(party, values[2].integer);
   if (asked->acquires && state == 1) {
     belief_end_stray(party, execution->client->owner);
     confirms = party->handover.claims && mode < 0;

@@ -148,18 +148,19 @@ static void check_acknowledged(struct party *party)
              lock->text[0], replica->host);
 }
 
-/* Beside a belief there are at most those of others who share, as many as the limit allows. */
+/* Beside a belief there are at most those of others who share, as many as each one's limit allows. */
 static void check_alone(struct party *party)
 {
   struct world *world = party->world;
-  int beside = 0;
+  int together = 1, most = party->limit;
   if (belief_excused(party)) return;
   for (struct party *other = party->lock->believers; other != NULL; other = other->belief.next) {
     if (other == party || belief_excused(other) || other->belief.until <= world->now) continue;
-    beside++;
-    if (may_share(party, other) && (party->limit == 0 || beside < party->limit)) continue;
+    together++;
+    if (most == 0 || (other->limit > 0 && other->limit < most)) most = other->limit;
+    if (may_share(party, other) && (most == 0 || together <= most)) continue;
     world_fail(world, "%s and %s both believe that they hold %s%s", party->id, other->id,
-               party->lock->text[0], beside > 1 ? ", which is more than may" : "");
+               party->lock->text[0], together > 2 ? ", which is more than may" : "");
     return;
   }
 }

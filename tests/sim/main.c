@@ -62,7 +62,7 @@ static void print_total(void)
          (unsigned long long)c->moves, (unsigned long long)c->strays,
          (unsigned long long)c->unsynced);
   if (c->shares > 0)
-    printf("# %llu of the holds shared, %llu beside others, %llu refused for their limit, "
+    printf("# %llu of the holds shared, %llu beside others, %llu times beside another limit, "
            "%llu downgrades\n",
            (unsigned long long)c->shares, (unsigned long long)c->beside,
            (unsigned long long)c->limits, (unsigned long long)c->downgrades);

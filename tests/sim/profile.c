@@ -158,7 +158,7 @@ static void choose_sharing(struct world *world)
   if (world->seed < SHARING_SEEDS) return;
   profile->sharing = (int)one_of(&world->random, 300, 600, 900);
   profile->most = (int)one_of(&world->random, 0, 2, 8);
-  profile->others = (int)one_of(&world->random, 0, 0, 50);
+  profile->others = (int)one_of(&world->random, 0, 50, 500);
 }
 
 void choose_profile(struct world *world)

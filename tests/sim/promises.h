@@ -163,7 +163,6 @@ void belief_note_lost(struct party *party, bool same, struct redis *old, int64_t
 bool may_share(const struct party *party, const struct party *other);
 void check_holders(struct world *world, struct lock *lock);
 void check_let_in(struct world *world, struct lock *lock);
-void check_refused_limit(const struct party *party, int64_t told);
 /* When a share that lasts for so long ends, ms of the server's clock. */
 int64_t share_end(const struct world *world, int64_t duration_ms);
 /* The first in line that is alive and listens, and shares the lock while there is room; NULL. */

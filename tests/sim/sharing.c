@@ -1,7 +1,7 @@
 /*
- * Who share a lock are at most as many as their limit, all of them name the same one, and nobody has
- * the lock alone beside them. Those who may enter do so: at once if a script has looked, and in time
- * in any case.
+ * Who share a lock are at most as many as the limit of each of them says, the notes name that limit until
+ * its lease ends, and nobody has the lock alone beside them. Those who may enter do so: at once if a script
+ * has looked, and in time in any case.
  */
 #include "world.h"
 
@@ -12,7 +12,7 @@
 
 bool may_share(const struct party *party, const struct party *other)
 {
-  return party->shares && other->shares && party->limit == other->limit;
+  return party->shares && other->shares;
 }
 
 int64_t share_end(const struct world *world, int64_t duration_ms)
@@ -21,6 +21,56 @@ int64_t share_end(const struct world *world, int64_t duration_ms)
   (void)frexp((double)duration_ms, &exponent);
   int64_t step = exponent > 5 ? (int64_t)1 << (exponent - 5) : 1;
   return (world_server_ms(world) + duration_ms + step - 1) / step * step;
+}
+
+/* The next pair of the note `limit`: the limit, and in *until until when. Returns 0 when there is none. */
+static int64_t next_limit(struct text *text, int64_t *until)
+{
+  int64_t numbers[2] = {0, 0};
+  for (int i = 0; i < 2; i++) {
+    size_t size = 0;
+    while (size < text->size && text->data[size] != ' ')
+      size++;
+    if (!resp_parse_number(text->data, size, &numbers[i])) return 0;
+    text->data += size + (size < text->size);
+    text->size -= size + (size < text->size);
+  }
+  *until = numbers[1];
+  return numbers[0];
+}
+
+static struct text limits_of(struct world *world, const struct lock *lock)
+{
+  const struct key *notes = store_find(redis_store(world->redis), lock->keys[3]);
+  return value_of(notes, "limit");
+}
+
+/* The smallest limit in use, or INT64_MAX. */
+static int64_t smallest_limit(struct world *world, const struct lock *lock)
+{
+  struct text text = limits_of(world, lock);
+  int64_t smallest = INT64_MAX, limit, until, before = 0;
+  while ((limit = next_limit(&text, &until)) > 0) {
+    if (limit <= before)
+      world_fail(world, "%s has a limit of %lld behind one of %lld", lock->text[0],
+                 (long long)limit, (long long)before);
+    before = limit;
+    if (until > redis_store(world->redis)->now && limit < smallest) smallest = limit;
+  }
+  return smallest;
+}
+
+/* Each limit is in use at least until the lease ends of who named it. */
+static void check_named(struct world *world, const struct lock *lock, const struct party *party)
+{
+  struct text text = limits_of(world, lock);
+  int64_t limit, until = 0;
+  if (party->limit == 0 || !party->held.shared) return;
+  while ((limit = next_limit(&text, &until)) > 0 && limit != party->limit) {
+  }
+  if (limit == 0 || until < party->held.expires)
+    world_fail(world, "%s shares %s, and its limit of %d is not in use", party->id, lock->text[0],
+               party->limit);
 }
 
 /* On the server: whoever holds by a share, but a share that was handed over alone. */
@@ -35,10 +85,12 @@ static void check_limit(struct world *world, const struct lock *lock)
     if (party->held.shared != party->shares && party->held.count != 0)
       world_fail(world, "%s has %s %s", party->id, lock->text[0],
                  party->shares ? "alone, and wanted to share it" : "shared, and wanted it alone");
+    if (party->limit > 0 && held > (uint64_t)party->limit)
+      world_fail(world, "%llu share %s, of which at most %d may", (unsigned long long)held,
+                 lock->text[0], party->limit);
+    check_named(world, lock, party);
+    world->counters.limits += party->limit != first->limit;
   }
-  if (first != NULL && first->limit > 0 && held > (uint64_t)first->limit)
-    world_fail(world, "%llu share %s, of which at most %d may", (unsigned long long)held,
-               lock->text[0], first->limit);
 }
 
 /* A script that was stopped half-way may leave a TTL that is longer. */
@@ -89,9 +141,11 @@ void check_holders(struct world *world, struct lock *lock)
   check_limit(world, lock);
 }
 
-static bool room(const struct lock *lock, const struct party *party)
+static bool room(struct world *world, const struct lock *lock, const struct party *party)
 {
-  return party->limit == 0 || lock->now.used < (uint32_t)party->limit;
+  if (lock->now.used == 0) return true;
+  return (party->limit == 0 || lock->now.used < (uint32_t)party->limit) &&
+         lock->now.used < smallest_limit(world, lock);
 }
 
 struct party *next_to_share(struct world *world, struct lock *lock)
@@ -106,7 +160,7 @@ struct party *next_to_share(struct world *world, struct lock *lock)
     int64_t alive_until = read_note(value_of(ours, party->id)).alive_until;
     if (alive_until < store->now || !party_listens(party)) continue;
     if (alive_until == store->now) return NULL; /* until some time in this millisecond */
-    return party->shares && room(lock, party) ? party : NULL;
+    return party->shares && room(world, lock, party) ? party : NULL;
   }
   return NULL;
 }
@@ -123,21 +177,4 @@ void check_let_in(struct world *world, struct lock *lock)
   if (lock->now.used == 0 || entered >= LET_IN || !world_ordered(world)) return;
   const struct party *next = next_to_share(world, lock);
   if (next != NULL) world_fail(world, "%s may share %s, and waits", next->id, lock->text[0]);
-}
-
-/* Who is refused for its limit is told the one that the others have named. */
-void check_refused_limit(const struct party *party, int64_t told)
-{
-  struct world *world = party->world;
-  const struct key *notes = store_find(redis_store(world->redis), party->lock->keys[3]);
-  struct text named = value_of(notes, "limit");
-  world->counters.limits++;
-  size_t size = 0;
-  while (size < named.size && named.data[size] != ' ')
-    size++;
-  int64_t limit = -1;
-  (void)resp_parse_number(named.data, size, &limit);
-  if (told != limit || limit == party->limit)
-    world_fail(world, "%s shares %s with %d, and is refused, as others share it with %lld",
-               party->id, party->lock->text[0], party->limit, (long long)told);
 }

@@ -70,7 +70,7 @@ static void name_keys(struct lock *lock, int index)
   lock->idle.since = -1;
 }
 
-/* All who share a lock name the same limit, but some of them. */
+/* Who share a lock name the same limit, but some of them. */
 static void choose_limit(struct world *world, struct lock *lock)
 {
   if (world->profile.most > 0)

@@ -3,10 +3,13 @@
  */
 #include "engine_tests.h"
 
+#include <stdio.h>
+
 enum { REPORTS = 6 };
 
 static struct fairlock_report reports[REPORTS];
 static char ids[REPORTS][16];
+static char limits[32]; /* of the first */
 static unsigned reported;
 
 static bool note_report(const struct fairlock_report *report, void *context)
@@ -16,6 +19,9 @@ static bool note_report(const struct fairlock_report *report, void *context)
   reports[reported] = *report;
   if (report->id != NULL && report->id_size < 16)
     memcpy(ids[reported], report->id, report->id_size);
+  if (reported == 0)
+    (void)snprintf(limits, sizeof limits, "%.*s", (int)report->limits_size,
+                   report->limits_size > 0 ? report->limits : "");
   reported++;
   return true;
 }
@@ -164,6 +170,37 @@ void test_inspect_sharers(void)
   CHECK(strcmp(ids[3], "w:1") == 0);
   CHECK_EQUAL(reports[4].place, 2);
   CHECK(!reports[4].shares && reports[4].life == FAIRLOCK_LIFE_UNKNOWN);
+}
+
+/* Several limits in use stand before the first holder's id, and nothing else is taken for them. */
+void test_inspect_limits(void)
+{
+  static const struct {
+    const char *count, *text, *limits, *id;
+  } rows[] = {
+      {"196609", "2 15 1000 h:1", "2 15 1000", "h:1"},
+      {"196609", "2 15 9f:1", "2 15", "9f:1"},
+      {"196609", "h:1", "", "h:1"},
+      {"196609", "12:1", "", "12:1"},
+      {"196609", "2/1 h:1", "", "2/1 h:1"},
+      {"196609", "2 15 ", "2 15", ""},
+      {"1", "2 15 h:1", "", "2 15 h:1"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char reply[96];
+    begin();
+    reported = 0;
+    CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
+    drain();
+    (void)snprintf(reply, sizeof reply,
+                   "*6\r\n:4294967296\r\n:9\r\n$2\r\n42\r\n:%s\r\n:1\r\n$%zu\r\n%s\r\n",
+                   rows[i].count, strlen(rows[i].text), rows[i].text);
+    feed(reply);
+    CHECK_EQUAL(reported, 1);
+    CHECK(strcmp(limits, rows[i].limits) == 0);
+    CHECK_EQUAL(reports[0].id_size, strlen(rows[i].id));
+    CHECK(memcmp(ids[0], rows[i].id, strlen(rows[i].id)) == 0);
+  }
 }
 
 /* What is left of a share's lease, and whether its holder was heard. */

@@ -415,7 +415,6 @@ void test_status_words(void)
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_TOO_LONG), "TOO_LONG") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_FORKED), "FORKED") == 0);
-  CHECK(strcmp(fairlock_status_name(FAIRLOCK_WRONG_LIMIT), "WRONG_LIMIT") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_NOT_LISTENING), "NOT_LISTENING") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_OK), "done") == 0);
@@ -423,8 +422,6 @@ void test_status_words(void)
                "somebody else holds the lock or is first in line") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_UNKNOWN),
                "no answer came: the release was carried out, or the lease will end the hold") == 0);
-  CHECK(strcmp(fairlock_status_text(FAIRLOCK_WRONG_LIMIT),
-               "others share the lock with another limit") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_NOT_LISTENING),
                "its holder does not listen, so it cannot be asked") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_NOT_LISTENING - 1), "no status") == 0);

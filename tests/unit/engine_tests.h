@@ -243,6 +243,7 @@ void test_inspect_holder(void);
 void test_inspect(void);
 void test_inspect_sharers(void);
 void test_inspect_rounded_end(void);
+void test_inspect_limits(void);
 void test_inspect_later_release(void);
 void test_inspect_oddities(void);
 void test_inspect_nonsense(void);

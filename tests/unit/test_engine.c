@@ -181,6 +181,7 @@ const struct check_test check_tests[] = {
     {"inspect", test_inspect},
     {"inspect: those who share", test_inspect_sharers},
     {"inspect: ends that are rounded up", test_inspect_rounded_end},
+    {"inspect: limits", test_inspect_limits},
     {"an inspection of a later release's waiter", test_inspect_later_release},
     {"an inspection of odd things", test_inspect_oddities},
     {"an inspection of nonsense", test_inspect_nonsense},

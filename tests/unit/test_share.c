@@ -1,7 +1,6 @@
 /*
  * Handles that share their lock, on the engine alone: what they send instead, beside each of the other
- * options and in pieces of any size, what becomes of a limit that is not that of the others, and that
- * everything else is as for any handle.
+ * options and in pieces of any size, and that everything else is as for any handle.
  */
 #include "engine_tests.h"
 #include "scripts/hashes.h"
@@ -291,9 +290,9 @@ static void test_replicas(void)
   feed(":1\r\n");
   CHECK_EQUAL(c.handle.result, FAIRLOCK_OK);
   request(&d.handle, 0, 30000);
-  answer(2, 2, 0);
+  answer(0, 2000, 0);
   feed(":1\r\n");
-  CHECK_EQUAL(d.handle.result, FAIRLOCK_WRONG_LIMIT);
+  CHECK_EQUAL(d.handle.result, FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_engine_release(&c.handle, now), FAIRLOCK_PENDING);
   CHECK(sends(SHARED) && ends_in("\r\n$1\r\n2\r\n"));
   answer(1, 0, 0);
@@ -398,48 +397,6 @@ static void test_noscript_of_each_kind(void)
   CHECK(sends_hash());
 }
 
-/* Other limits */
-
-static void check_other_limit(const struct fairlock *handle, const char *text)
-{
-  CHECK_EQUAL(handle->result, FAIRLOCK_WRONG_LIMIT);
-  CHECK(strcmp(engine.error, text) == 0);
-}
-
-static void test_other_limit_of_a_try(void)
-{
-  begin_sharing();
-  request(&c.handle, 0, 1000);
-  answer(2, 3, 0);
-  check_other_limit(&c.handle, "LIMIT of those who share: 3, not 2");
-  CHECK(sends_nothing());
-  request(&d.handle, 0, 1000);
-  answer(2, 1000, 0);
-  check_other_limit(&d.handle, "LIMIT of those who share: 1000, not 0");
-  request(&c.handle, 0, 1000);
-  answer(1, 5, 0);
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_OK);
-}
-
-/* It asks, and waits no more. What it may have in the queue it leaves. */
-static void test_other_limit_of_a_wait(void)
-{
-  begin_sharing();
-  request(&c.handle, 20000, 1000);
-  push("subscribe", CHANNEL("3"), NULL);
-  answer(2, 3, 0);
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_WRONG_LIMIT);
-  CHECK(sends_nothing());
-  queue_c();
-  pass(2000);
-  CHECK(sends(SHARED));
-  answer(2, 0, 0);
-  CHECK(sends(" 0 0\r\n"));
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_PENDING);
-  answer(0, 0, 0);
-  check_other_limit(&c.handle, "LIMIT of those who share: 0, not 2");
-}
-
 /* What else the server may refuse is as for any handle. */
 static void test_refusals(void)
 {
@@ -456,25 +413,6 @@ static void test_refusals(void)
   CHECK(sends(SHARED));
 }
 
-/* No server says so to a holder, or to one who leaves. Whoever hears it anyhow has lost the hold. */
-static void test_other_limit_of_a_hold(void)
-{
-  begin_sharing();
-  share_c(77);
-  pass(10000);
-  drain();
-  answer(2, 3, 0);
-  CHECK_EQUAL(losses, 1);
-  CHECK_EQUAL(fairlock_engine_release(&c.handle, now), FAIRLOCK_LOST);
-  drain();
-  answer(0, 0, 0);
-  share_c(78);
-  request(&c.handle, 0, FAIRLOCK_RENEW);
-  answer(2, 3, 0);
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_LOST);
-  CHECK_EQUAL(losses, 2);
-}
-
 /* The server rounds the end of a share up, by a sixteenth of its lease: so long its release is owed. */
 static void test_release_outlasts_the_rounding(void)
 {
@@ -489,42 +427,6 @@ static void test_release_outlasts_the_rounding(void)
   CHECK(sends(SHARED) && logs(" 0 0 77\r\n"));
 }
 
-static void test_other_limit_of_a_release(void)
-{
-  begin_sharing();
-  share_c(77);
-  CHECK_EQUAL(fairlock_engine_release(&c.handle, now), FAIRLOCK_PENDING);
-  drain();
-  answer(2, 3, 0);
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_LOST);
-}
-
-/* Nor to one who wants the lock alone: to such a one it is no more than "somebody has it". */
-static void test_other_limit_alone(void)
-{
-  begin_sharing();
-  request(&a, 0, 1000);
-  answer(2, 3, 0);
-  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
-  request(&b, 20000, 1000);
-  push("subscribe", CHANNEL("2"), NULL);
-  answer(2, 3, 0);
-  CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
-  CHECK(sends_nothing());
-}
-
-/* The largest number that an answer may have fits into the text; a negative one does no harm. */
-static void test_other_limit_of_nonsense(void)
-{
-  begin_sharing();
-  request(&c.handle, 0, 1000);
-  answer(2, 9007199254740992, 0);
-  check_other_limit(&c.handle, "LIMIT of those who share: 9007199254740992, not 2");
-  request(&c.handle, 0, 1000);
-  answer(2, -2, 0);
-  check_other_limit(&c.handle, "LIMIT of those who share: -2, not 2");
-}
-
 static void breaks(const char *reply)
 {
   begin_sharing();
@@ -535,7 +437,7 @@ static void breaks(const char *reply)
   CHECK_EQUAL(c.handle.result, FAIRLOCK_PENDING);
 }
 
-/* What only looks like that answer breaks the connection, as for any handle. */
+/* What only looks like an answer breaks the connection, as for any handle. */
 static void test_nonsense(void)
 {
   breaks("*2\r\n:2\r\n:3\r\n");
@@ -559,24 +461,9 @@ static void test_answer_before_the_end(void)
   config.send_size = FAIRLOCK_SEND_MIN;
   CHECK_EQUAL(fairlock_engine_acquire(&c.handle, 0, 1000, now), FAIRLOCK_PENDING);
   (void)fairlock_engine_output(&engine, &size, now);
-  answer(2, 3, 0);
+  answer(1, 3, 0);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
   CHECK_EQUAL(c.handle.result, FAIRLOCK_PENDING);
-}
-
-/* In a greeting the same bytes are no answer either. */
-static void test_in_a_greeting(void)
-{
-  set_up();
-  memset(&sharing, 0, sizeof sharing);
-  add();
-  CHECK_EQUAL(fairlock_engine_acquire(&c.handle, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
-  fairlock_engine_opening(&engine, now);
-  fairlock_engine_opened(&engine, now);
-  drain();
-  feed("*3\r\n:2\r\n:3\r\n:4\r\n");
-  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
-  CHECK(c.handle.result != FAIRLOCK_WRONG_LIMIT);
 }
 
 /* Beside other options */
@@ -640,8 +527,8 @@ static void test_next_connection(void)
   answer(1, 0, 0);
   request(&c.handle, 0, 1000);
   CHECK(logs(SHARED));
-  answer(2, 7, 0);
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_WRONG_LIMIT);
+  answer(0, 7, 0);
+  CHECK_EQUAL(c.handle.result, FAIRLOCK_BUSY);
 }
 
 /* What breaks and looks is the same for all handles. */
@@ -676,8 +563,8 @@ static void test_log(void)
   request(&c.handle, 0, 1000);
   feed(UNKNOWN);
   drain();
-  answer(2, 3, 0);
-  CHECK_EQUAL(c.handle.result, FAIRLOCK_WRONG_LIMIT);
+  answer(0, 3, 0);
+  CHECK_EQUAL(c.handle.result, FAIRLOCK_BUSY);
   CHECK_EQUAL(told[0], 0);
   break_connection();
 }
@@ -710,17 +597,10 @@ const struct check_test check_tests[] = {
     {"share: NOSCRIPT of both scripts", test_noscript_of_both},
     {"share: NOSCRIPT while another comes first", test_noscript_of_another},
     {"share: NOSCRIPT of each kind", test_noscript_of_each_kind},
-    {"share: another limit, told to a try", test_other_limit_of_a_try},
-    {"share: another limit, told to a waiter", test_other_limit_of_a_wait},
-    {"share: another limit, told to a holder", test_other_limit_of_a_hold},
     {"share: a release outlasts the rounding of its end", test_release_outlasts_the_rounding},
-    {"share: another limit, told to one who releases", test_other_limit_of_a_release},
-    {"share: another limit, told to one who does not share", test_other_limit_alone},
-    {"share: another limit that makes no sense", test_other_limit_of_nonsense},
     {"share: other refusals", test_refusals},
     {"share: nonsense breaks the connection", test_nonsense},
     {"share: an answer before the end of its request", test_answer_before_the_end},
-    {"share: in a greeting", test_in_a_greeting},
     {"share: a share is kept", test_keep},
     {"share: an inspection of what is kept", test_inspect_what_is_kept},
     {"share: on the next connection", test_next_connection},
