@@ -65,25 +65,21 @@ inline downgrade() {
   :: !alone && lives && its > tok -> /* it has come before [downgrade-repeats] */
     if :: queue??[eval(i)] -> forget(i) :: else fi;
     if :: till < lease(i) -> rest = lease(i) :: else -> rest = till fi;
-    take_out(); till = rest; rest = 0; holders++; enters[i] = its;
-    name_limit(till); write();
+    take_out(); till = rest; rest = 0; name_limit(i, till); holders++; enters[i] = its;
+    write();
     what = YES; value = its
   :: !(!alone && lives && its > tok) && (ttl == 0 || shared || !held(0) || token != tok && token != written) -> /* that hold is gone [names-hold] [stopped-goes-on] */
     assert(!alive || !has_heir(0) || lasts == 0); /* PROMISE kept: no hold is lost before its time, but by an acquire of its own handle */
     what = FAILED; value = ENDED
   :: else ->
-    if
-    :: refused -> what = FAILED; value = OTHERS
-    :: else ->
-      gone = 0; /* in the same HSET as the share [one-script] */
-      enter(i, lease(i), 1);
-      written = base; its = base;
-      name_limit(till); write();
-      ended = tok; /* not before: if the script stops, the release may not find its hold released [released-after] */
-      let_in();
-      if :: entered > 0 -> write() :: else -> COMMAND released = ended fi;
-      what = YES; value = its
-    fi
+    gone = 0; /* in the same HSET as the share [one-script] */
+    enter(i, lease(i), 1);
+    written = base; its = base;
+    write();
+    ended = tok; /* not before: if the script stops, the release may not find its hold released [released-after] */
+    let_in();
+    if :: entered > 0 -> write() :: else -> COMMAND released = ended fi;
+    what = YES; value = its
   fi;
   end_of_share()
 }

@@ -1,6 +1,7 @@
 /*
  * A lock that some share: shared.lua and share.lua, beside lock.lua as it is. The handles of the mask SHARERS
- * share it, at most LIMIT at a time; the others want it alone. With OTHER the last handle names that limit.
+ * share it, at most LIMIT at a time; the others want it alone. With OTHER the last handle names that limit,
+ * and the smallest limit in use binds.
  *
  * The lock hash of a lock that is shared has a field for each holder, with its token, its end, and its hold
  * count; and one, `shared`, that counts them, so that no script reads a thousand fields. lock.lua knows nothing
@@ -8,7 +9,7 @@
  * line, alone. The next request of a sharer to whom that happened makes a share of it, and lets others in.
  *
  * Left out: waiters of Redisson; that ends are rounded up (the server then holds for longer than the client
- * believes, as the margin does); that only nine waiters are looked at for another limit; the fields of leases
+ * believes, as the margin does); without OTHER, which limit is in use; the fields of leases
  * that have ended, and their removal; answers that come sooner than a tick behind one who wants the lock alone.
  */
 #ifndef LIMIT
@@ -20,11 +21,10 @@
 #ifndef MOST
 #define MOST 3 /* enter in one script */
 #endif
-#define OTHERS 97 /* an answer: others share, with another limit */
 #define ENDED  96 /* to a downgrade: the hold that it names is gone */
 #include "hooks.pml"
 #undef for_good
-#define for_good (value == OTHERS || value == ENDED)
+#define for_good (value == ENDED)
 #include "lock.pml"
 
 typedef Share { byte token; byte ends; byte count }
@@ -32,27 +32,25 @@ Share share[N];                     /* the fields of holders. ends 0: none; coun
 bit shared;                         /* the hash has the field `shared` */
 byte leases_end[LEASE + CLAIM + 1]; /* it: how many leases end in so many ticks */
 byte newest_share;                  /* the largest token that a sharer has believed in: no part of the server */
-byte limit, limit_ends;             /* the note `limit`: all who share name this one, for so long */
+byte in_use[2];                     /* the note `limit`: for how long LIMIT, and OTHER, are in use */
 
 /* Of one script: what it has read of the caller, and who enters, with which token. */
-byte its, till, own_count, bound, asker, gone, holders, entered, enters[N];
-byte alone, lives, begins, leaves, taken, may_enter, asks, barred, refused;
+byte its, till, own_count, asker, gone, holders, entered, enters[N];
+byte alone, lives, begins, leaves, taken, may_enter, asks, barred;
 
 #define shares(x)   ((SHARERS >> (x)) & 1)
 #define names(x)    (OTHER && (x) == N - 1 -> OTHER : LIMIT)
-#define full(limit) ((limit) > 0 && holders >= (limit))
+#define is_full(limit) ((limit) > 0 && holders >= (limit))
+#define binds(k)    (in_use[k] > 0 && is_full(k -> OTHER : LIMIT))
+#define in_force    (OTHER -> binds(0) || binds(1) : is_full(LIMIT)) /* [smallest-binds] */
+#define full(x)     (is_full(names(x)) || in_force)
 
-/* Nobody shares the lock, or waits to. A claim may be that of one who shares. */
-#define is_claim(x)      (count[x] == 0)
-#define wants_a_share(x) (shares(x) && queue??[eval(x)] && (x == i || note[x] > 0))
-#define unused(free)     (holders == 0 && ((free) || !each(is_claim, ||)) && !each(wants_a_share, ||))
-
-/* For the lease; for a waiter, until a claim would end that began as late as possible. [limit-lasts] */
-inline name_limit(span) {
+/* Its limit is in use for as long as the hold lasts. Where nobody else holds, none is left from before. */
+inline name_limit(x, span) {
+  if :: OTHER && holders == 0 -> in_use[0] = 0; in_use[1] = 0 :: else fi;
   if
-  :: OTHER ->
-    if :: limit != names(i) || limit_ends < span -> limit_ends = span :: else fi;
-    limit = names(i)
+  :: OTHER && x == N - 1 && in_use[1] < span -> in_use[1] = span /* [limit-named] */
+  :: OTHER && LIMIT && x != N - 1 && in_use[0] < span -> in_use[0] = span
   :: else
   fi
 }
@@ -67,13 +65,12 @@ inline read_share() {
   begins = (kind == ACQUIRE || kind == TRY);
   n = 0; do :: n < N -> enters[n] = 0; n++ :: else -> break od;
   n = 0; do :: n <= LEASE + CLAIM -> holders = holders + leases_end[n]; n++ :: else -> break od;
-  n = 0;
-  refused = (OTHER && limit_ends > 0 && limit != names(i) && !unused(alone || shared || ttl == 0)); /* [one-limit] */
-  bound = (refused -> limit : names(i))
+  n = 0
 }
 
 /* x enters, with the next token. */
 inline enter(x, span, holds) {
+  name_limit(x, span);
   base++; enters[x] = base; entered++; holders++;
   if :: x == i -> till = span; own_count = holds :: else fi;
   assert(!overtakes(x)); /* PROMISE order: as in grant() */
@@ -83,7 +80,7 @@ inline enter(x, span, holds) {
 /* The caller enters in its turn, or nobody behind it does. */
 inline own_turn() {
   asks = 0;
-  if :: entered == MOST || full(names(i)) -> barred = 1 :: else -> enter(i, lease(i), 1) fi /* [limit] */
+  if :: entered == MOST || full(i) -> barred = 1 :: else -> enter(i, lease(i), 1) fi /* [limit] */
 }
 
 /* Lets in those first in line, and the caller if it asks: at the end if it does not wait. */
@@ -100,11 +97,11 @@ inline let_in() {
     :: barred -> queue!w
     :: !barred && asks && w == i -> own_turn(); queue!w
     :: !barred && !(asks && w == i) && note[w] == 0 -> /* dead: removed, but if it could not enter, it may be back */
-      if :: full(bound) -> barred = 1; queue!w :: else -> note[w] = NONE fi
+      if :: in_force -> barred = 1; queue!w :: else -> note[w] = NONE fi
     :: !barred && !(asks && w == i) && note[w] > 0 && !listens[w] -> queue!w
     :: !barred && !(asks && w == i) && note[w] > 0 && listens[w] ->
       if
-      :: !shares(w) || full(names(w)) -> barred = 1; queue!w /* nobody overtakes it [exclusive-stops] [full-stops] */
+      :: !shares(w) || full(w) -> barred = 1; queue!w /* nobody overtakes it [exclusive-stops] [full-stops] */
       :: else ->
         if
         :: share[w].ends > 0 -> note[w] = NONE /* a script that was stopped has let it in */
@@ -184,8 +181,7 @@ inline goes_on() {
   may_enter = alone || kind & IF_HELD && own_count == 0; /* others may enter, too */
   if :: kind & IF_HELD && own_count == 0 || till < lease(i) -> rest = lease(i) :: else -> rest = till fi;
   if :: kind & IF_HELD -> own_count = (kind & TWICE -> 2 : 1) :: else fi;
-  take_out(); till = rest; rest = 0; holders++; enters[i] = its;
-  name_limit(till);
+  take_out(); till = rest; rest = 0; name_limit(i, till); holders++; enters[i] = its; /* [limit-lasts] */
   if :: alone -> write() :: else fi; /* alone, only the notes say its token: before others get theirs */
   if :: may_enter -> let_in() :: else fi;
   write();
@@ -202,17 +198,18 @@ inline hand_over_free() {
   if :: leaves && heir == N -> COMMAND released = ended :: else fi
 }
 
-/* It queues. The first in line asks when the TTL, or the first of the leases that fill the lock, has ended. */
+#define may_end(n) (leases_end[n] > 0 || OTHER && (in_use[0] == n && binds(0) || in_use[1] == n && binds(1)))
+
+/* It queues. The first in line asks when the TTL, or the first of what fills the lock, has ended. */
 inline place_share() {
   if :: !queue??[eval(i)] -> COMMAND note[i] = 0; COMMAND queue!i :: else fi;
-  name_limit(2 * WAITER);
   COMMAND note[i] = WAITER;
   value = NEVER;
   if :: queue?[eval(i)] && ttl > 0 -> value = ttl :: else fi;
   n = 1;
   do
-  :: value < NEVER && full(names(i)) && n <= LEASE + CLAIM && leases_end[n] == 0 -> n++
-  :: value < NEVER && full(names(i)) && n <= LEASE + CLAIM && leases_end[n] > 0 -> value = n; n = LEASE + CLAIM + 1
+  :: value < NEVER && full(i) && n <= LEASE + CLAIM && !may_end(n) -> n++
+  :: value < NEVER && full(i) && n <= LEASE + CLAIM && may_end(n) -> value = n; n = LEASE + CLAIM + 1
   :: else -> break
   od;
   n = 0;
@@ -229,9 +226,8 @@ inline enter_or_leave() {
   asks = begins;
   if :: may_enter -> let_in() :: else fi;
   asks = 0;
-  refused = OTHER && !begins && unused(may_enter); /* the last of them: its limit ends */
   if
-  :: enters[i] > 0 -> name_limit(lease(i)); what = YES; value = enters[i]
+  :: enters[i] > 0 -> what = YES; value = enters[i]
   :: else -> what = NO
   fi;
   if
@@ -239,7 +235,6 @@ inline enter_or_leave() {
   :: !(entered > 0 || shared && holders > 0) && may_enter -> hand_over_free()
   :: else
   fi;
-  if :: refused -> COMMAND limit = 0; limit_ends = 0 :: else fi;
   if
   :: !begins -> what = (leaves || kind == RELEASE && ended == tok -> YES : NO)
   :: begins && what == NO && kind == ACQUIRE -> place_share()
@@ -249,8 +244,8 @@ inline enter_or_leave() {
 
 inline end_of_share() {
   counts_agree();
-  its = 0; till = 0; own_count = 0; bound = 0; holders = 0;
-  lives = 0; begins = 0; leaves = 0; taken = 0; alone = 0; gone = 0; may_enter = 0; barred = 0; refused = 0
+  its = 0; till = 0; own_count = 0; holders = 0;
+  lives = 0; begins = 0; leaves = 0; taken = 0; alone = 0; gone = 0; may_enter = 0; barred = 0
 }
 
 #ifdef DOWNGRADES
@@ -265,7 +260,6 @@ inline script_of_shares() {
   if
   :: lives && (kind & IF_HELD && its == tok || begins && is_new(its)) -> goes_on()
   :: !lives && kind & IF_HELD || lives && kind & IF_HELD && its != tok -> what = GONE
-  :: begins && !(lives && is_new(its)) && refused -> what = FAILED; value = OTHERS
   :: else -> enter_or_leave()
   fi;
   end_of_share()
@@ -290,8 +284,7 @@ inline any_script() {
 
 #define server_tick() shares_tick()
 inline shares_tick() {
-  later(ttl); later(limit_ends);
-  if :: limit_ends == 0 -> limit = 0 :: else fi;
+  later(ttl); later(in_use[0]); later(in_use[1]);
   n = 1; do :: n <= LEASE + CLAIM -> leases_end[n - 1] = leases_end[n]; n++ :: else -> break od;
   leases_end[0] = 0; n = 0;
   do
@@ -313,9 +306,9 @@ inline shares_tick() {
                        queue??[eval(i)])
 #undef miscounted
 #define miscounted(i) (held(i) && count[i] != handle[i].holds || has_share(i) && share[i].count != handle[i].holds)
-/* As many as the limit says. Who has named another one shares with nobody. */
+/* As many as the smallest limit says of those who believe. */
 #undef most_hold
-#define most_hold     (OTHER && believes(N - 1) -> 1 : (LIMIT -> LIMIT : N))
+#define most_hold     (OTHER && believes(N - 1) && !(LIMIT && LIMIT < OTHER) -> OTHER : (LIMIT -> LIMIT : N))
 /* PROMISE tokens: that of a hold of somebody alone is larger than all before, and smaller than all behind. */
 #define tokens_rise() tokens_of_shares_rise()
 inline tokens_of_shares_rise() {

@@ -31,7 +31,7 @@ inline says() { /* the request, its answer, and what the server has then */
   printf(" queue");
   n = len(queue); do :: n > 0 -> n--; queue?w; queue!w; printf(" %d", w) :: else -> break od;
 #ifdef SHARERS
-  printf(" shares %d %d %d", shared, limit, limit_ends);
+  printf(" shares %d %d %d", shared, in_use[0], in_use[1]);
   n = 0; do :: n < N -> printf(" %d %d %d", share[n].token, share[n].ends, share[n].count); n++ :: else -> break od;
 #endif
   printf("\n"); n = 0; w = 0

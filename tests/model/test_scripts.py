@@ -32,7 +32,7 @@ import lab  # noqa: E402
 
 SCRIPTS = os.environ.get("LUA", HERE + "/../../lock/scripts")
 ACQUIRE, IF_HELD, RELEASE, LEAVE, TRY, TWICE = 1, 2, 4, 8, 16, 64  # of world.pml, as these
-NEVER, NONE, OTHERS = 99, 98, 97
+NEVER, NONE = 99, 98
 ANSWERS = {"YES": 1, "NO": 0, "GONE": -1, "VOID": -2, "FAILED": 2}
 MOST_CLIENTS = 5
 MOST = 3  # enter in one script: of share.lua
@@ -180,7 +180,7 @@ class Call:
         self.ttl, self.newest, self.released = parts["server"]
         self.counts, self.notes, self.queue = parts["counts"], parts["notes"], parts["queue"]
         shares = parts.get("shares", [0, 0, 0])
-        self.shared, self.limit, self.limit_ends = shares[:3]
+        self.shared, *self.in_use = shares[:3]
         self.shares = {n: tuple(shares[3 + 3 * n:6 + 3 * n]) for n in range((len(shares) - 3) // 3) if shares[4 + 3 * n]}
         self.begins = self.kind in (ACQUIRE, TRY)
         self.keeps = bool(self.kind & IF_HELD)
@@ -305,6 +305,7 @@ class Run:
         pairs = lambda words: dict(zip(words[::2], words[1::2]))
         granted = self.grants(its)
         self.check_lock(its, pairs(lock), left)
+        self.limits = {int(size): int(until) for size, until in pairs(pairs(notes).get("limit", "").split()).items()}
         same("the queue", queue, [self.ids[n] for n in its.queue])
         self.check_answer(its, granted, answer, left)
         self.check_scores(its, granted, left, {name: int(score) for name, score in pairs(scores).items()})
@@ -366,13 +367,12 @@ class Run:
     def check_answer(self, its, granted, answer, left):
         if its.holds:
             number = int(self.tokens[its.value])
-        elif its.what == "FAILED":
-            number = its.limit
         elif its.what == "NO" and its.begins:
             number = left
-            limit = self.limit_of(its.who)
-            if self.is_sharer(its.who) and limit and len(its.shares) >= limit:
-                number = min(self.ends[n] for n in its.shares) - self.now
+            limit, held = self.limit_of(its.who), len(its.shares)
+            binding = [until for size, until in self.limits.items() if size <= held and until > self.now]
+            if self.is_sharer(its.who) and (limit and held >= limit or binding):
+                number = min(binding + [self.ends[n] for n in its.shares]) - self.now
             if its.waits and its.queue[0] != its.who:
                 number = -1
             if its.waits and self.is_sharer(its.who) and self.is_near(its, granted):
@@ -441,7 +441,8 @@ class Run:
             dead = self.heard_at[n] // 1000 + self.span(self.patience) <= self.now
             same("whether the model has %s for dead" % self.ids[n], its.notes[n] == 0, dead)
         if self.sharers:
-            self.check_limit(its, notes.pop("limit", "0 0"))
+            notes.pop("limit", None)
+            self.check_limits(its)
         same("the notes", notes, expected)
         # They last for a day after the lease, or nearly: a grant looks at them once in a thousand seconds. A renewal
         # always writes, because WAIT waits for the last write.
@@ -456,15 +457,17 @@ class Run:
             raise Differs("the notes end in %d ms, not in %d or more" % (notes_left, least))
         self.notes_until = self.now + notes_left if notes else 0
 
-    def check_limit(self, its, text):
-        """The model counts its time only if somebody names another one."""
-        limit, until = map(int, text.split())
-        if not self.other and its.shared and its.ttl:
-            same("the limit", (limit, until >= max(self.ends[n] for n in its.shares)), (self.limit, True))
-        elif self.other and its.limit_ends:
-            same("the limit", (limit, math.ceil((until - self.now) / self.tick_ms)), (its.limit, its.limit_ends))
-        elif self.other:
-            same("that the limit has ended", until <= self.now, True)
+    def check_limits(self, its):
+        """The model counts their times only if somebody names another one."""
+        in_use = {size: until for size, until in self.limits.items() if until > self.now}
+        if self.other:
+            ticks = {size: math.ceil((until - self.now) / self.tick_ms) for size, until in in_use.items()}
+            expected = {size: left for size, left in zip((self.limit, self.other), its.in_use) if size and left}
+            same("the limits in use", ticks, expected)
+        elif its.shared and its.ttl:
+            last = max(self.ends[n] for n in its.shares)
+            same("the limit in use", all(until >= last for until in in_use.values()), True)
+            same("the limits in use", list(in_use), [self.limit] if self.limit else [])
 
 
 def simulate(server, seed, model, values):
