@@ -463,6 +463,7 @@ static void test_inspect_limits(void)
   CHECK(raw_run(&redis, "HSET fairlock:{shared} limit %s", note));
   look();
   CHECK(reported == 1 && reports[0].limit == 0 && reports[0].limits_size == 0);
+  CHECK_EQUAL(reports[0].id_size, strlen(id_of(&alone[0])));
   CHECK_EQUAL(fairlock_release(&alone[0]), FAIRLOCK_OK);
   end_members();
 }

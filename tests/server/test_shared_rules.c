@@ -234,8 +234,11 @@ static void test_limit(void)
   begin_rules();
   int64_t first = enter("a:1", 2, "30000+");
   CHECK(enter("b:1", 2, "60000+") > first);
+  char other[32];
+  (void)snprintf(other, sizeof other, "3 %" PRId64, server_now + 5000);
+  set_note("limit", other);
   CHECK_EQUAL(ask("c:1", 2, "0 30000+"), 0);
-  CHECK(is_rest(value, 30000)); /* until the first lease ends */
+  CHECK(is_rest(value, 30000)); /* until the first lease ends, whatever limits do not bind it */
   CHECK_EQUAL(counted(), 2);
   CHECK_EQUAL(waiters(), 0);
   CHECK_EQUAL(ask_with("a:1", 2, "-1 0", first), -1);

@@ -201,6 +201,15 @@ void test_inspect_limits(void)
     CHECK_EQUAL(reports[0].id_size, strlen(rows[i].id));
     CHECK(memcmp(ids[0], rows[i].id, strlen(rows[i].id)) == 0);
   }
+  begin();
+  reported = 0;
+  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
+  drain();
+  feed("*11\r\n:8589934592\r\n:9\r\n$2\r\n42\r\n:196609\r\n:1\r\n$7\r\n2 3 h:1\r\n");
+  feed(":9\r\n$2\r\n43\r\n:196609\r\n:1\r\n$7\r\n2 3 h:2\r\n");
+  CHECK_EQUAL(reported, 2);
+  CHECK(strcmp(limits, "2 3") == 0 && reports[0].id_size == 3);
+  CHECK(reports[1].limits_size == 0 && reports[1].id_size == 7);
 }
 
 /* What is left of a share's lease, and whether its holder was heard. */

@@ -301,6 +301,38 @@ static void test_refused(void)
   check_released(FAIRLOCK_DENIED);
 }
 
+/* What only looks like the answer that the hold is gone breaks the connection. */
+static void breaks(const char *reply)
+{
+  set_up_asked();
+  push("subscribe", CHANNEL("3"), NULL);
+  feed(reply);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  CHECK_EQUAL(heir_handle->result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
+static void test_nonsense(void)
+{
+  breaks("*4\r\n:-1\r\n:0\r\n:4\r\n:5\r\n");
+  breaks("~3\r\n:-1\r\n:0\r\n:4\r\n");
+  breaks("*3\r\n:-1\r\n+x\r\n:4\r\n");
+  breaks("*3\r\n:-1\r\n*1\r\n:0\r\n:4\r\n");
+}
+
+/* The same, before its request was written to the end. */
+static void test_answer_before_the_end(void)
+{
+  size_t size;
+  set_up_alone(FAIRLOCK_RENEW);
+  config.send_size = FAIRLOCK_SEND_MIN;
+  CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
+  (void)fairlock_engine_output(&engine, &size, now);
+  answer(-1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  CHECK_EQUAL(heir_handle->result, FAIRLOCK_PENDING);
+}
+
 static void test_unknown_script(void)
 {
   set_up_asked();
@@ -690,6 +722,8 @@ const struct check_test check_tests[] = {
     {"downgrade: the hold had ended", test_lost},
     {"downgrade: granted by a message", test_granted_by_a_message},
     {"downgrade: refused", test_refused},
+    {"downgrade: nonsense", test_nonsense},
+    {"downgrade: an answer before the end of its request", test_answer_before_the_end},
     {"downgrade: an unknown script", test_unknown_script},
     {"downgrade: unreachable", test_unreachable},
     {"downgrade: never sent", test_never_sent},
