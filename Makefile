@@ -40,7 +40,7 @@ CORE := $(wildcard resp/*.c) $(wildcard lock/*.c)
 LIB_SOURCES := $(CORE) $(wildcard port/posix/*.c)
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/%.o)
 HOST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard boards/fairlock/*.c))
-HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/port_posix.h lock/engine.h lock/state.h lock/fairlock.h lock/fairlock.hpp
+HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/port_posix.h lock/driver.h lock/state.h lock/fairlock.h lock/fairlock.hpp
 
 # TLS=openssl: the library has port/openssl, and the command rediss://. Without it, neither asks for
 # OpenSSL. The mark has what depends on it built anew when another TLS is asked for, and is what is
@@ -67,7 +67,7 @@ $(BUILD)/liblock.a: $(LIB_OBJECTS) $(TLS_MARK)
 	rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # The public headers, as a program that uses the library finds them: <fairlock/fairlock.h>. They
-# include each other from their own folder, so a program may have an engine.h or a port.h, too.
+# include each other from their own folder, so a program may have a driver.h or a port.h, too.
 $(BUILD)/include/fairlock: $(HEADERS) $(TLS_MARK)
 	rm -rf $(@D) && mkdir -p $@ && cp $(filter %.h %.hpp,$^) $@
 

@@ -532,6 +532,21 @@ uint32_t fairlock_engine_remaining_ms(const struct fairlock *handle, uint32_t no
   return handle->ends_at - now;
 }
 
+int fairlock_engine_result(const struct fairlock *handle)
+{
+  return handle->result;
+}
+
+uint64_t fairlock_engine_token(const struct fairlock *handle, uint32_t now)
+{
+  return fairlock_engine_remaining_ms(handle, now) > 0 ? handle->token : 0;
+}
+
+uint32_t fairlock_engine_hold_count(const struct fairlock *handle, uint32_t now)
+{
+  return fairlock_engine_remaining_ms(handle, now) > 0 ? handle->holds : 0;
+}
+
 /* Requests */
 
 /* When the handle sends the next request after the one that is being written. */

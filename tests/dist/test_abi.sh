@@ -71,16 +71,16 @@ print("headers:", *sorted(os.path.relpath(path) for path in release.headers))
 print("private:", *sorted(name for name, struct in release.structs.items()
                          if struct.private and "anonymous" not in name))
 print("in part:", *sorted(f"{name}({len(struct.members)})" for name, struct in release.structs.items()
-                          if name in ("fairlock_log", "fairlock_topology", "port_openssl", "port_posix")))
+                          if name in ("fairlock_log", "fairlock_rest", "fairlock_topology", "port_openssl", "port_posix")))
 END
 # Of C, that is: fairlock.hpp is not compared.
 installed=$(make -s --no-print-directory BUILD="$build" TLS=openssl print-headers | tr ' ' '\n' | grep '\.h$' | sort | tr '\n' ' ')
 verdict "abi: public headers are those that are installed" grep -qx "headers: ${installed% }" "$folder/public"
 cp "$folder/public" "$folder/log"
 verdict "abi: these structs are private" grep -qx "$folder/public" -e \
-  'private: fairlock fairlock_client fairlock_credentials_state fairlock_engine fairlock_keeping_state fairlock_link fairlock_log_state fairlock_request fairlock_sharing_state fairlock_target_state fairlock_topology_state port_event port_mutex resp_decoder'
+  'private: fairlock fairlock_client fairlock_credentials_state fairlock_engine fairlock_keeping_state fairlock_link fairlock_log_state fairlock_request fairlock_rest_state fairlock_sharing_state fairlock_target_state fairlock_topology_state port_event port_mutex resp_decoder'
 verdict "abi: and the rest of these" \
-  grep -qx 'in part: fairlock_log(2) fairlock_topology(8) port_openssl(1) port_posix(1)' "$folder/public"
+  grep -qx 'in part: fairlock_log(2) fairlock_rest(4) fairlock_topology(8) port_openssl(1) port_posix(1)' "$folder/public"
 
 # The library has what the headers declare.
 release old 1.0.0

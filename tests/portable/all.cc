@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <fairlock/engine.h>
+#include <fairlock/driver.h>
 #include <fairlock/fairlock.h>
 #include <fairlock/port.h>
 #include <fairlock/port_posix.h>
@@ -56,11 +56,6 @@ static void codec()
   CHECK(resp_parse_number(text, resp_format_number(text, -12), &number) && number == -12);
 }
 
-static bool ignore_report(const fairlock_report *, void *)
-{
-  return true;
-}
-
 static bool count_report(const fairlock_report *report, void *context)
 {
   if (report->place == 0) ++*static_cast<int *>(context);
@@ -99,19 +94,6 @@ static void engine()
   std::size_t size;
   CHECK(fairlock_engine_init(&engine, &config) == FAIRLOCK_OK);
   CHECK(fairlock_engine_add(&engine, &door, "door", 4) == FAIRLOCK_OK);
-  fairlock_topology topology = fairlock_topology();
-  CHECK(fairlock_engine_follow(&engine, &topology, nullptr, nullptr) == FAIRLOCK_OK);
-  fairlock_log log = fairlock_log();
-  int connections = 0;
-  log.function = count_connections;
-  log.context = &connections;
-  fairlock_engine_set_log(&engine, &log);
-  fairlock_credentials credentials = fairlock_credentials();
-  credentials.function = give_credentials;
-  fairlock_engine_use_credentials(&engine, &credentials);
-  fairlock_keeping keeper = fairlock_keeping();
-  keeper.keep_ms = 1000;
-  CHECK(fairlock_engine_keep(&engine, &keeper) == FAIRLOCK_OK);
   fairlock_sharing sharing = fairlock_sharing();
   fairlock_engine_share(&engine, &sharing);
   fairlock_shared reader;
@@ -129,20 +111,20 @@ static void engine()
   fairlock_engine_received(&engine, 1, 0);
   CHECK(!fairlock_engine_ready(&engine));
   CHECK(fairlock_engine_acquire(&door, 1000, FAIRLOCK_RENEW, 0) == FAIRLOCK_PENDING);
-  CHECK(fairlock_engine_remaining_ms(&door, 0) == 0);
+  CHECK(fairlock_engine_result(&door) == FAIRLOCK_PENDING);
+  CHECK(fairlock_engine_remaining_ms(&door, 0) == 0 && fairlock_engine_token(&door, 0) == 0);
+  CHECK(fairlock_engine_hold_count(&door, 0) == 0);
   fairlock_engine_tick(&engine, 1);
   CHECK(fairlock_engine_deadline(&engine, 1) <= 1000);
   CHECK(fairlock_engine_cancel(&door, 1) == FAIRLOCK_OK);
   CHECK(fairlock_engine_release(&door, 1) == FAIRLOCK_NOT_HELD);
-  fairlock_target hold = {};
-  hold.token = FAIRLOCK_ANY_TOKEN;
-  CHECK(fairlock_engine_ask(&door, &hold, 1) == FAIRLOCK_PENDING);
-  CHECK(fairlock_engine_force(&door, &hold, 1) == FAIRLOCK_IN_PROGRESS);
   fairlock_engine_fail(&engine, FAIRLOCK_UNREACHABLE);
   CHECK(fairlock_engine_wants(&engine, 1) == FAIRLOCK_CLOSE);
-  CHECK(fairlock_engine_inspect(&door, ignore_report, nullptr, 1) == FAIRLOCK_IN_PROGRESS);
   fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, 2);
   CHECK(fairlock_engine_remove(&door, 3) == FAIRLOCK_OK);
+  fairlock_rest rest = fairlock_rest();
+  CHECK(fairlock_engine_abandon(&reader.handle, &rest, 3) == FAIRLOCK_OK);
+  fairlock_engine_deinit(&engine);
   CHECK(std::strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
   CHECK(fairlock_status_text(FAIRLOCK_LOST)[0] != 0);
   CHECK(std::strcmp(fairlock_version(), FAIRLOCK_VERSION) == 0);
@@ -166,6 +148,8 @@ static void port()
   port_mutex_init(&mutex);
   CHECK(!port_mutex_forked(&mutex));
   port_event_init(&event);
+  port_event_expect_signals(&event);
+  CHECK(!port_task_interrupted());
   port_mutex_lock(&mutex);
   port_event_set(&event);
   uint32_t began = port_clock_ms();
@@ -269,7 +253,7 @@ static void client(const char *service)
   CHECK(fairlock_adopt(&door) == FAIRLOCK_OK);
   CHECK(fairlock_release(&door) == FAIRLOCK_OK);
   CHECK(fairlock_start_release(&door) == FAIRLOCK_PENDING);
-  CHECK(finish(&client, &door) == FAIRLOCK_OK);
+  CHECK(fairlock_wait(&door, FAIRLOCK_FOREVER) == FAIRLOCK_OK);
 
   CHECK(fairlock_start_acquire(&door, 0, 30000) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &door) == FAIRLOCK_OK);
@@ -298,6 +282,8 @@ static void client(const char *service)
   CHECK(counters.acquisitions == 2);
   CHECK(fairlock_start_deinit(&visitor) == FAIRLOCK_OK);
   CHECK(fairlock_deinit(&door) == FAIRLOCK_OK);
+  fairlock_rest rest = fairlock_rest();
+  CHECK(fairlock_abandon(&beside.handle, &rest) == FAIRLOCK_OK);
   fairlock_client_deinit(&client);
 }
 

@@ -8,11 +8,15 @@ static int told_status;
 static uint64_t told_token;
 static int told_losses; /* before it */
 static int times;
+static uint64_t read_token; /* when it was told */
+static uint32_t read_count;
 
 static void note_end(struct fairlock *handle, const struct fairlock_end *end, void *context)
 {
   CHECK(context == &times);
-  CHECK_EQUAL(handle->result, end->status);
+  CHECK_EQUAL(fairlock_engine_result(handle), end->status);
+  read_token = fairlock_engine_token(handle, now);
+  read_count = fairlock_engine_hold_count(handle, now);
   told = handle;
   told_status = end->status;
   told_token = end->token;
@@ -41,8 +45,14 @@ static void hold_a(void)
 {
   request(&a, 0, 1000);
   CHECK_EQUAL(times, 0);
+  CHECK_EQUAL(fairlock_engine_result(&a), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_token(&a, now), 0);
   answer(1, 77, 0);
   CHECK(told_of_a(FAIRLOCK_OK));
+  CHECK_EQUAL(read_token, 77);
+  CHECK_EQUAL(read_count, 1);
+  CHECK_EQUAL(fairlock_engine_token(&a, now + 1000), 0); /* it is over, though nobody has ticked */
+  CHECK_EQUAL(fairlock_engine_hold_count(&a, now + 1000), 0);
 }
 
 /* fairlock_token() cannot be called then. */
