@@ -175,10 +175,11 @@ inline int take_out(fairlock &handle) noexcept
 
 /* What is left of a handle, on the heap until the server has been told. */
 struct remains {
-  fairlock_rest rest;
-  char name[1]; /* and the rest of it */
+  fairlock_rest rest; /* what the library needs of it */
+  char name[1];       /* the name's first byte; the others are behind it */
 };
 
+/* Of a struct remains: its memory is free. */
 inline void free_remains(fairlock_rest *, void *block) noexcept
 {
   std::free(block);

@@ -243,7 +243,10 @@ void port_event_destroy(struct port_event *event);
 void port_event_expect_signals(struct port_event *event);
 bool port_task_interrupted(void);
 #else
+/* Where there are no signals, both do nothing. */
 #define port_event_expect_signals(event) ((void)(event))
+
+/* No signal ends a wait. */
 #define port_task_interrupted()          false
 #endif
 

@@ -143,7 +143,7 @@ END
 # program CALL: in $dir/program.c, one that makes it
 program() {
   cat >"$dir/program.c" <<END
-#include <fairlock/engine.h>
+#include <fairlock/driver.h>
 #include <fairlock/port_posix.h>
 static struct fairlock_client client;
 static struct fairlock_engine engine;
