@@ -476,6 +476,7 @@ static void ask(void)
 {
   char text[FAIRLOCK_HOLDER_ID_SIZE];
   char error[FAIRLOCK_ERROR_SIZE];
+  struct fairlock_counters counters;
   switch (nondet_uint8()) {
   case 0:
     (void)fairlock_remaining_ms(&H);
@@ -496,7 +497,7 @@ static void ask(void)
     (void)fairlock_server_status(&K);
     break;
   case 6:
-    (void)fairlock_read_counters(&K);
+    fairlock_read_counters(&K, &counters, sizeof counters);
     break;
   case 7:
     fairlock_error(&K, error, FAIRLOCK_ERROR_SIZE);
