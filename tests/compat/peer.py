@@ -1424,7 +1424,8 @@ def share_renewal(stage):
     until(lambda: stage.share(program.id)[1] > before[1], "a renewal")
     token_now, ends = stage.share(program.id)[:2]
     require(token_now == str(token), "it has another token")
-    require(int(stage.note("limit").split()[1]) >= int(ends), "limit is %s" % stage.note("limit"))
+    named = (stage.note("limit") or "").split()
+    require(len(named) == 2 and int(named[1]) >= int(ends), "limit is %s" % named)
     stage.require_table()
 
 
