@@ -34,9 +34,9 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {' ', 0214}, /* \221: " then" */
     {'0', '0'}, /* \222: "00" */
     {'a', 0220}, /* \223: "and" */
-    {' ', 0223}, /* \224: " and" */
-    {'r', 'e'}, /* \225: "re" */
-    {0224, ' '}, /* \226: " and " */
+    {'r', 'e'}, /* \224: "re" */
+    {' ', 0223}, /* \225: " and" */
+    {0225, ' '}, /* \226: " and " */
     {'o', 'r'}, /* \227: "or" */
     {'s', 'e'}, /* \230: "se" */
     {0227, ' '}, /* \231: "or " */
@@ -60,7 +60,7 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'%', 'd'}, /* \253: "%d" */
     {0201, 'g'}, /* \254: "',g" */
     {'\'', 0232}, /* \255: "'.." */
-    {0225, 't'}, /* \256: "ret" */
+    {0224, 't'}, /* \256: "ret" */
     {0256, 'u'}, /* \257: "retu" */
     {0257, 'r'}, /* \260: "retur" */
     {0260, 'n'}, /* \261: "return" */
@@ -77,348 +77,350 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'u', '='}, /* \274: "u=" */
     {0201, 'j'}, /* \275: "',j" */
     {'0', ','}, /* \276: "0," */
-    {'o', 'n'}, /* \277: "on" */
-    {0212, 0217}, /* \300: "end\nlocal " */
-    {'\'', '0'}, /* \301: "'0" */
-    {0235, 0230}, /* \302: "a('hse" */
-    {0212, 0213}, /* \303: "end\nif " */
-    {'\'', '\''}, /* \304: "''" */
-    {'1', ','}, /* \305: "1," */
-    {0205, 'l'}, /* \306: "a('l" */
-    {0262, 'p'}, /* \307: "exp" */
-    {0307, 'i'}, /* \310: "expi" */
-    {0310, 0225}, /* \311: "expire" */
-    {0201, 'l'}, /* \312: "',l" */
-    {',', 'e'}, /* \313: ",e" */
-    {' ', 0255}, /* \314: " '.." */
-    {'i', 's'}, /* \315: "is" */
+    {'i', 's'}, /* \277: "is" */
+    {'o', 'n'}, /* \300: "on" */
+    {0212, 0217}, /* \301: "end\nlocal " */
+    {'\'', '0'}, /* \302: "'0" */
+    {0235, 0230}, /* \303: "a('hse" */
+    {0212, 0213}, /* \304: "end\nif " */
+    {'\'', '\''}, /* \305: "''" */
+    {'1', ','}, /* \306: "1," */
+    {0205, 'l'}, /* \307: "a('l" */
+    {0262, 'p'}, /* \310: "exp" */
+    {0310, 'i'}, /* \311: "expi" */
+    {0311, 0224}, /* \312: "expire" */
+    {0201, 'l'}, /* \313: "',l" */
+    {',', 'e'}, /* \314: ",e" */
+    {' ', 0255}, /* \315: " '.." */
     {'c', 't'}, /* \316: "ct" */
     {'+', ')'}, /* \317: "+)" */
-    {',', 'd'}, /* \320: ",d" */
-    {0235, 0270}, /* \321: "a('hdel" */
-    {':', 0271}, /* \322: ":sub" */
-    {0322, '('}, /* \323: ":sub(" */
-    {'m', 'a'}, /* \324: "ma" */
-    {0302, 0273}, /* \325: "a('hset',b" */
-    {'\'', 0314}, /* \326: "' '.." */
-    {0261, '{'}, /* \327: "return{" */
-    {'f', '}'}, /* \330: "f}" */
-    {0261, ' '}, /* \331: "return " */
-    {'(', 'c'}, /* \332: "(c" */
-    {'l', 'e'}, /* \333: "le" */
-    {0205, 'z'}, /* \334: "a('z" */
-    {'+', '1'}, /* \335: "+1" */
-    {0272, 0311}, /* \336: "a('pexpire" */
-    {0233, '1'}, /* \337: ",'1" */
-    {0222, 0264}, /* \340: "00000" */
-    {'i', '='}, /* \341: "i=" */
-    {'u', 'n'}, /* \342: "un" */
-    {0225, 'd'}, /* \343: "red" */
-    {0343, 0315}, /* \344: "redis" */
-    {0317, ' '}, /* \345: "+) " */
-    {0345, '('}, /* \346: "+) (" */
-    {'g', 'e'}, /* \347: "ge" */
-    {'u', 'm'}, /* \350: "um" */
-    {',', 'n'}, /* \351: ",n" */
-    {'\n', 0263}, /* \352: "\nelse" */
-    {0333, 'a'}, /* \353: "lea" */
-    {0353, 0230}, /* \354: "lease" */
-    {0226, 0250}, /* \355: " and not " */
-    {0321, 0236}, /* \356: "a('hdel',b" */
-    {0301, '\''}, /* \357: "'0'" */
-    {0323, 0305}, /* \360: ":sub(1," */
-    {')', 0231}, /* \361: ")or " */
-    {'i', 0220}, /* \362: "ind" */
-    {'s', '['}, /* \363: "s[" */
-    {'w', '('}, /* \364: "w(" */
-    {0232, 0326}, /* \365: "..' '.." */
-    {'f', 0342}, /* \366: "fun" */
-    {0366, 0316}, /* \367: "funct" */
-    {0367, 'i'}, /* \370: "functi" */
-    {0370, 0277}, /* \371: "function" */
-    {0371, ' '}, /* \372: "function " */
-    {0344, '.'}, /* \373: "redis." */
-    {0207, 'l'}, /* \374: "call" */
-    {'?', 0253}, /* \375: "?%d" */
-    {'\n', 0212}, /* \376: "\nend\n" */
-    {'i', 'n'}, /* \377: "in" */
+    {0224, 'd'}, /* \320: "red" */
+    {0320, 0277}, /* \321: "redis" */
+    {',', 'd'}, /* \322: ",d" */
+    {0235, 0270}, /* \323: "a('hdel" */
+    {':', 0271}, /* \324: ":sub" */
+    {0324, '('}, /* \325: ":sub(" */
+    {'m', 'a'}, /* \326: "ma" */
+    {0303, 0273}, /* \327: "a('hset',b" */
+    {'\'', 0315}, /* \330: "' '.." */
+    {0261, '{'}, /* \331: "return{" */
+    {'f', '}'}, /* \332: "f}" */
+    {0321, '.'}, /* \333: "redis." */
+    {0207, 'l'}, /* \334: "call" */
+    {0261, ' '}, /* \335: "return " */
+    {'(', 'c'}, /* \336: "(c" */
+    {'l', 'e'}, /* \337: "le" */
+    {0205, 'z'}, /* \340: "a('z" */
+    {'+', '1'}, /* \341: "+1" */
+    {0272, 0312}, /* \342: "a('pexpire" */
+    {0233, '1'}, /* \343: ",'1" */
+    {0222, 0264}, /* \344: "00000" */
+    {'i', '='}, /* \345: "i=" */
+    {'u', 'n'}, /* \346: "un" */
+    {0317, ' '}, /* \347: "+) " */
+    {0347, '('}, /* \350: "+) (" */
+    {0333, 'p'}, /* \351: "redis.p" */
+    {0351, 0334}, /* \352: "redis.pcall" */
+    {'g', 'e'}, /* \353: "ge" */
+    {'u', 'm'}, /* \354: "um" */
+    {',', 'n'}, /* \355: ",n" */
+    {'\n', 0263}, /* \356: "\nelse" */
+    {0337, 'a'}, /* \357: "lea" */
+    {0357, 0230}, /* \360: "lease" */
+    {0226, 0250}, /* \361: " and not " */
+    {0323, 0236}, /* \362: "a('hdel',b" */
+    {0302, '\''}, /* \363: "'0'" */
+    {0325, 0306}, /* \364: ":sub(1," */
+    {')', 0231}, /* \365: ")or " */
+    {'i', 0220}, /* \366: "ind" */
+    {'s', '['}, /* \367: "s[" */
+    {'w', '('}, /* \370: "w(" */
+    {0232, 0330}, /* \371: "..' '.." */
+    {'f', 0346}, /* \372: "fun" */
+    {0372, 0316}, /* \373: "funct" */
+    {0373, 'i'}, /* \374: "functi" */
+    {0374, 0300}, /* \375: "function" */
+    {0375, ' '}, /* \376: "function " */
+    {'?', 0253}, /* \377: "?%d" */
     {0, 0},
-    {0235, 0347}, /* \001: "a('hge" */
-    {0324, 't'}, /* \002: "mat" */
-    {'c', 'h'}, /* \003: "ch" */
-    {'e', 'r'}, /* \004: "er" */
-    {'+', '0'}, /* \005: "+0" */
-    {'\'', ')'}, /* \006: "')" */
-    {'f', 0204}, /* \007: "fal" */
-    {07, 0230}, /* \010: "false" */
-    {'k', 0241}, /* \011: "k==" */
+    {'\n', 0212}, /* \001: "\nend\n" */
+    {'i', 'n'}, /* \002: "in" */
+    {0235, 0353}, /* \003: "a('hge" */
+    {0326, 't'}, /* \004: "mat" */
+    {'c', 'h'}, /* \005: "ch" */
+    {'e', 'r'}, /* \006: "er" */
+    {'+', '0'}, /* \007: "+0" */
+    {'\'', ')'}, /* \010: "')" */
+    {'f', 0204}, /* \011: "fal" */
     {0, 0},
-    {'-', '2'}, /* \013: "-2" */
-    {'(', 'e'}, /* \014: "(e" */
-    {0325, 0233}, /* \015: "a('hset',b,'" */
-    {0276, 0330}, /* \016: "0,f}" */
-    {'o', 'k'}, /* \017: "ok" */
-    {017, 0200}, /* \020: "oken" */
-    {'c', '='}, /* \021: "c=" */
-    {0306, 0362}, /* \022: "a('lind" */
-    {022, 0262}, /* \023: "a('lindex" */
-    {023, 0275}, /* \024: "a('lindex',j" */
-    {'1', 0264}, /* \025: "1000" */
-    {']', 0231}, /* \026: "]or " */
-    {'u', 's'}, /* \027: "us" */
-    {'\'', 0203}, /* \030: "')\n" */
-    {'-', '1'}, /* \031: "-1" */
-    {0373, 'p'}, /* \032: "redis.p" */
-    {032, 0374}, /* \033: "redis.pcall" */
-    {033, 0202}, /* \034: "redis.pcall('" */
+    {011, 0230}, /* \013: "false" */
+    {'k', 0241}, /* \014: "k==" */
+    {'-', '2'}, /* \015: "-2" */
+    {'(', 'e'}, /* \016: "(e" */
+    {0327, 0233}, /* \017: "a('hset',b,'" */
+    {0276, 0332}, /* \020: "0,f}" */
+    {'o', 'k'}, /* \021: "ok" */
+    {021, 0200}, /* \022: "oken" */
+    {'c', '='}, /* \023: "c=" */
+    {0307, 0366}, /* \024: "a('lind" */
+    {024, 0262}, /* \025: "a('lindex" */
+    {025, 0275}, /* \026: "a('lindex',j" */
+    {'1', 0264}, /* \027: "1000" */
+    {']', 0231}, /* \030: "]or " */
+    {'u', 's'}, /* \031: "us" */
+    {'\'', 0203}, /* \032: "')\n" */
+    {'-', '1'}, /* \033: "-1" */
+    {0352, 0202}, /* \034: "redis.pcall('" */
     {0201, '\''}, /* \035: "','" */
-    {0346, 0253}, /* \036: "+) (%d" */
+    {0350, 0253}, /* \036: "+) (%d" */
     {0206, 0214}, /* \037: "f then" */
 };
 
 static const PORT_FLASH uint8_t common[] =
-    "\217g,j,l,b=\342pack(KEYS\246e\266,v\320,y,k=ARGV[1]:\002\003\202^(%S\036" /* local g,j,l,b=unpack(KEYS)\nlocal e,c,v,d,y,k=ARGV[1]:match('^(%S+) (%d */
-    "\346%-\375\036\317(%+?) ?(\253*)$'\246G=3\340\245a=\373\374\245" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal G=300000\nlocal a=redis.call\nlocal  */
-    "A=\205time'\246r=A[1]\232\202\340\255A[2])\323-6\246f=t\277\350b\004(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal f=tonumber(r */
-    "\360-4)\244f>c\005\224(\011\304\252v\232d\265'\222\006\214 \327\013,\016\300" /* :sub(1,-4))\nif f>c+0 and(k=='' or v..d~='00')then return{-2,0,f}end\nlocal  */
-    "h=\024\2330'\246K=h\226\334sco\225\312\313\246J=d\265\357\226" /* h=a('lindex',j,'0')\nlocal K=h and a('zscore',l,e)\nlocal J=d~='0' and  */
-    "e\252h\252e\245s=\235m\347\273\233t\020\035\225\354d\035w\020\201J\246" /* e or h or e\nlocal s=a('hmget',b,'token','released','woken',J)\nlocal  */
-    "m,t,L=\3631\026\301\201\3632\026\301\201\3633]\245\021t\277\350b\004(m\3610\245\372" /* m,t,L=s[1]or '0',s[2]or '0',s[3]\nlocal c=tonumber(m)or 0\nlocal function  */
-    "\364d\246i\351=\272ttl\236)\320\335728\340\267i<d+864\340\226\034" /* w(d)\nlocal i,n=a('pttl',b),d+172800000\nif i<d+86400000 and redis.pcall(' */
-    "p\311\236\351)\2651\237\213i<0\240\205\270\236\251\336\236\351\203\212" /* pexpire',b,n)~=1 then\nif i<0 then a('del',b)end\na('pexpire',b,n)\nend\n */
-    "\300\372H(d\244h\240\034zadd\312\233XX\201f+d+G\335\222" /* end\nlocal function H(d)\nif h then redis.pcall('zadd',l,'XX',f+d+G+100 */
-    ",h\251\300\372I(n\320,o\246\341r\267c>=r\005\226c<2^53\240" /* ,h)end\nend\nlocal function I(n,d,o)\nlocal i=r\nif c>=r+0 and c<2^53 then  */
-    "\341\202%.0f\006:f\227\002\332\335\251\217p=m\360\0310)\265r\360\0310\244p\226" /* i=('%.0f'):format(c+1)end\nlocal p=m:sub(1,-10)~=r:sub(1,-10)\nif p and  */
-    "\235l\200\236)>6\237f\231B,q \377 ipairs(\001t\204l\236))do\267B%2\2411\226" /* a('hlen',b)>6 then\nfor B,q in ipairs(a('hgetall',b))do\nif B%2==1 and  */
-    "q:f\362(h\226'^s\027pe\316:'\252':\006\214 \356,q\251\212\300" /* q:find(h and '^suspect:' or ':')then a('hdel',b,q)end\nend\nend\nlocal  */
-    "q=i\232(o\241'1'\226\326d\232y\252\304\203\015t\020\201i\233hold\004\201n\233\225" /* q=i..(o=='1' and ' '..d..y or '')\na('hset',b,'token',i,'holder',n,'re */
-    "\354d\201t\233\354\201q\244p \227#d>7\240\364d\251\302t\254\351,o\244\034" /* leased',t,'lease',q)\nif p or#d>7 then w(d)end\na('hset',g,n,o)\nif redis.pcall(' */
-    "p\311\254\320)\2651\237\205\270\254\203\336\254\320\203\212\331i\376" /* pexpire',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
+    "\217g,j,l,b=\346pack(KEYS\246e\266,v\322,y,k=ARGV[1]:\004\005\202^(%S\036" /* local g,j,l,b=unpack(KEYS)\nlocal e,c,v,d,y,k=ARGV[1]:match('^(%S+) (%d */
+    "\350%-\377\036\317(%+?) ?(\253*)$'\246G=3\344\245a=\333\334\245" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal G=300000\nlocal a=redis.call\nlocal  */
+    "A=\205time'\246r=A[1]\232\202\344\255A[2])\325-6\246f=t\300\354b\006(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal f=tonumber(r */
+    "\364-4)\244f>c\007\225(\014\305\252v\232d\265'\222\010\214 \331\015,\020\301" /* :sub(1,-4))\nif f>c+0 and(k=='' or v..d~='00')then return{-2,0,f}end\nlocal  */
+    "h=\026\2330'\246K=h\226\340sco\224\313\314\246J=d\265\363\226" /* h=a('lindex',j,'0')\nlocal K=h and a('zscore',l,e)\nlocal J=d~='0' and  */
+    "e\252h\252e\245s=\235m\353\273\233t\022\035\224\360d\035w\022\201J\246" /* e or h or e\nlocal s=a('hmget',b,'token','released','woken',J)\nlocal  */
+    "m,t,L=\3671\030\302\201\3672\030\302\201\3673]\245\023t\300\354b\006(m\3650\245\376" /* m,t,L=s[1]or '0',s[2]or '0',s[3]\nlocal c=tonumber(m)or 0\nlocal function  */
+    "\370d\246i\355=\272ttl\236)\322\341728\344\267i<d+864\344\226\034" /* w(d)\nlocal i,n=a('pttl',b),d+172800000\nif i<d+86400000 and redis.pcall(' */
+    "p\312\236\355)\2651\237\213i<0\240\205\270\236\251\342\236\355\203\212" /* pexpire',b,n)~=1 then\nif i<0 then a('del',b)end\na('pexpire',b,n)\nend\n */
+    "\301\376H(d\244h\240\034zadd\313\233XX\201f+d+G\341\222" /* end\nlocal function H(d)\nif h then redis.pcall('zadd',l,'XX',f+d+G+100 */
+    ",h\251\301\376I(n\322,o\246\345r\267c>=r\007\226c<2^53\240" /* ,h)end\nend\nlocal function I(n,d,o)\nlocal i=r\nif c>=r+0 and c<2^53 then  */
+    "\345\202%.0f\010:f\227\004\336\341\251\217p=m\364\0330)\265r\364\0330\244p\226" /* i=('%.0f'):format(c+1)end\nlocal p=m:sub(1,-10)~=r:sub(1,-10)\nif p and  */
+    "\235l\200\236)>6\237f\231B,q \002 ipairs(\003t\204l\236))do\267B%2\2411\226" /* a('hlen',b)>6 then\nfor B,q in ipairs(a('hgetall',b))do\nif B%2==1 and  */
+    "q:f\366(h\226'^s\031pe\316:'\252':\010\214 \362,q\251\212\301" /* q:find(h and '^suspect:' or ':')then a('hdel',b,q)end\nend\nend\nlocal  */
+    "q=i\232(o\241'1'\226\330d\232y\252\305\203\017t\022\201i\233hold\006\201n\233\224" /* q=i..(o=='1' and ' '..d..y or '')\na('hset',b,'token',i,'holder',n,'re */
+    "\360d\201t\233\360\201q\244p \227#d>7\240\370d\251\303t\254\355,o\244\034" /* leased',t,'lease',q)\nif p or#d>7 then w(d)end\na('hset',g,n,o)\nif redis.pcall(' */
+    "p\312\254\322)\2651\237\205\270\254\203\342\254\322\203\212\335i\001" /* pexpire',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
     ;
 
 static const PORT_FLASH uint8_t hand_over[] =
-    "\217M='5\264'\245\372z\332\203\356\233s\027pe\316:\255c\244\250" /* local M='5000'\nlocal function z(c)\na('hdel',b,'suspect:'..c)\nif not  */
-    "h\240\331\356\266\251\213c\241h\240h=\024\337'\251\306" /* h then return a('hdel',b,c)end\nif c==h then h=a('lindex',j,'1')end\na('l */
-    "\225m\275\337\201c\203\356\266\203\334\225m\312\266\203\300\372N(o,F" /* rem',j,'1',c)\na('hdel',b,c)\na('zrem',l,c)\nend\nlocal function N(o,F */
-    "\246n,D=\276\010\nwhi\333 true do\245\021h\267n>0\240\021\024" /* )\nlocal n,D=0,false\nwhile true do\nlocal c=h\nif n>0 then c=a('lindex',j */
-    "\351\251\213\250c\252c\241o\240\331\250D \300E='\344s\277_\215ck" /* ,n)end\nif not c or c==o then return not D end\nlocal E='redisson_lock */
-    "__\003ann\234\255j\32320)\232':\255c\245o=\272\247\271\035n\350\271\201E)[2]>0\226" /* __channel'..j:sub(20)..':'..c\nlocal o=a('pubsub','numsub',E)[2]>0 and  */
-    "'p\247l\315h'\267\250o\237\217\274\034p\247\271\035shardn\350\271\201E" /* 'publish'\nif not o then\nlocal u=redis.pcall('pubsub','shardnumsub',E */
-    ")[2]\no=u\226u>0\226'sp\247l\315h'\n\300O=c\241J\226\3634\026\001\273" /* )[2]\no=u and u>0 and 'spublish'\nend\nlocal O=c==J and s[4]or a('hget',b */
-    "\266\246J,P,\274(O\252\304):\002\003\202^(\253\036\346[1-9]\253\253\253\253\375\375\375" /* ,c)\nlocal J,P,u=(O or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d */
-    "\375?)%f[ %z]'\244u\237\213J*\025+P/\025+u<=\037\nz\332\203\263\213D\237" /* ?%d?)%f[ %z]')\nif u then\nif J*1000+P/1000+u<=f then\nz(c)\nelseif D then\n */
-    "\331\010\352\213o\237\321\254\266\246J=I\332,u\2330'\244F\226" /* return false\nelseif o then\na('hdel',g,c)\nlocal J=I(c,u,'0')\nif F and  */
-    "F\265c\240\321\254,F\251z\332\203H(u\203a(o,E,J\365r\360-4)\365" /* F~=c then a('hdel',g,F)end\nz(c)\nH(u)\na(o,E,J..' '..r:sub(1,-4)..' '.. */
-    "u\203\331'giv\200'\352\nn=n\335\376\263\245F=\334sco\225\312\266\361" /* u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal F=a('zscore',l,c)or  */
-    "\357\245J,O='s\027pe\316:\255c\266\365F\245\274n\2410\226L\241O\226t\277\350" /* '0'\nlocal J,O='suspect:'..c,c..' '..F\nlocal u=n==0 and L==O and tonum */
-    "b\004(\001\273\233s\377ce\006\3610\267o\226D\240\331\010 \303u+3" /* ber(a('hget',b,'since'))or 0\nif o and D then return false end\nif u+3 */
-    "*M<\206\231u>\037\n\274f\267o\237\015w\020\201O\233s\377ce\201f\203\3640" /* *M<f or u>f then\nu=f\nif o then\na('hset',b,'woken',O,'since',f)\nw(0 */
-    "\203\263\245O,B=(\001\273,J\361\304):\002\003\202(%S\036\317'\244O\265F\252" /* )\nelse\nlocal O,B=(a('hget',b,J)or ''):match('(%S+) (%d+)')\nif O~=F or  */
-    "B\005>\037\n\325,J,F\365f\203\3640\203\263\n\274B\376\212\303" /* B+0>f then\na('hset',b,J,F..' '..f)\nw(0)\nelse\nu=B\nend\nend\nend\nif  */
-    "u+M<=\206\231\250o\226F\005<=\037\nz\332\203\263\213o\237f\231\274\276n\031 do\n" /* u+M<=f or not o and F+0<=f then\nz(c)\nelseif o then\nfor u=0,n-1 do\n */
-    "\334\377crby\312,G,\024,u)\203\303n>0\237\306\225m\275,1\266\203\306" /* a('zincrby',l,G,a('lindex',j,u))\nend\nif n>0 then\na('lrem',j,1,c)\na('l */
-    "p\027h\275\266\203h=c\376\356,J\203a(o,E\2330\030\331\010\352\nD" /* push',j,c)\nh=c\nend\na('hdel',b,J)\na(o,E,'0')\nreturn false\nelse\nD */
-    "=true\nn=n\335\376\212\212\212" /* =true\nn=n+1\nend\nend\nend\nend\n */
+    "\217M='5\264'\245\376z\336\203\362\233s\031pe\316:\255c\244\250" /* local M='5000'\nlocal function z(c)\na('hdel',b,'suspect:'..c)\nif not  */
+    "h\240\335\362\266\251\213c\241h\240h=\026\343'\251\307" /* h then return a('hdel',b,c)end\nif c==h then h=a('lindex',j,'1')end\na('l */
+    "\224m\275\343\201c\203\362\266\203\340\224m\313\266\203\301\376N(o,F" /* rem',j,'1',c)\na('hdel',b,c)\na('zrem',l,c)\nend\nlocal function N(o,F */
+    "\246n,D=\276\013\nwhi\337 true do\245\023h\267n>0\240\023\026" /* )\nlocal n,D=0,false\nwhile true do\nlocal c=h\nif n>0 then c=a('lindex',j */
+    "\355\251\213\250c\252c\241o\240\335\250D \301E='\321s\300_\215ck" /* ,n)end\nif not c or c==o then return not D end\nlocal E='redisson_lock */
+    "__\005ann\234\255j\32520)\232':\255c\245o=\272\247\271\035n\354\271\201E)[2]>0\226" /* __channel'..j:sub(20)..':'..c\nlocal o=a('pubsub','numsub',E)[2]>0 and  */
+    "'p\247l\277h'\267\250o\237\217\274\034p\247\271\035shardn\354\271\201E" /* 'publish'\nif not o then\nlocal u=redis.pcall('pubsub','shardnumsub',E */
+    ")[2]\no=u\226u>0\226'sp\247l\277h'\n\301O=c\241J\226\3674\030\003\273" /* )[2]\no=u and u>0 and 'spublish'\nend\nlocal O=c==J and s[4]or a('hget',b */
+    "\266\246J,P,\274(O\252\305):\004\005\202^(\253\036\350[1-9]\253\253\253\253\377\377\377" /* ,c)\nlocal J,P,u=(O or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d */
+    "\377?)%f[ %z]'\244u\237\213J*\027+P/\027+u<=\037\nz\336\203\263\213D\237" /* ?%d?)%f[ %z]')\nif u then\nif J*1000+P/1000+u<=f then\nz(c)\nelseif D then\n */
+    "\335\013\356\213o\237\323\254\266\246J=I\336,u\2330'\244F\226" /* return false\nelseif o then\na('hdel',g,c)\nlocal J=I(c,u,'0')\nif F and  */
+    "F\265c\240\323\254,F\251z\336\203H(u\203\352(o,E,J\371r\364" /* F~=c then a('hdel',g,F)end\nz(c)\nH(u)\nredis.pcall(o,E,J..' '..r:sub(1, */
+    "-4)\371u\203\335'giv\200'\356\nn=n\341\001\263\245F=\340sco\224" /* -4)..' '..u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal F=a('zscore */
+    "\313\266\365\363\245J,O='s\031pe\316:\255c\266\371F\245\274n\2410\226L\241O" /* ',l,c)or '0'\nlocal J,O='suspect:'..c,c..' '..F\nlocal u=n==0 and L==O */
+    "\226t\300\354b\006(\003\273\233s\002ce\010\3650\267o\226D\240\335\013 \304" /*  and tonumber(a('hget',b,'since'))or 0\nif o and D then return false end\nif  */
+    "u+3*M<\206\231u>\037\n\274f\267o\237\017w\022\201O\233s\002ce\201f\203" /* u+3*M<f or u>f then\nu=f\nif o then\na('hset',b,'woken',O,'since',f)\n */
+    "\3700\203\263\245O,B=(\003\273,J\365\305):\004\005\202(%S\036\317'\244O\265" /* w(0)\nelse\nlocal O,B=(a('hget',b,J)or ''):match('(%S+) (%d+)')\nif O~= */
+    "F\252B\007>\037\n\327,J,F\371f\203\3700\203\263\n\274B\001\212\304" /* F or B+0>f then\na('hset',b,J,F..' '..f)\nw(0)\nelse\nu=B\nend\nend\nend\nif  */
+    "u+M<=\206\231\250o\226F\007<=\037\nz\336\203\263\213o\237f\231\274\276n\033 do\n" /* u+M<=f or not o and F+0<=f then\nz(c)\nelseif o then\nfor u=0,n-1 do\n */
+    "\340\002crby\313,G,\026,u)\203\304n>0\237\307\224m\275,1\266\203\307" /* a('zincrby',l,G,a('lindex',j,u))\nend\nif n>0 then\na('lrem',j,1,c)\na('l */
+    "p\031h\275\266\203h=c\001\362,J\203\352(o,E\2330\032\335\013" /* push',j,c)\nh=c\nend\na('hdel',b,J)\nredis.pcall(o,E,'0')\nreturn false */
+    "\356\nD=true\nn=n\341\001\212\212\212" /* \nelse\nD=true\nn=n+1\nend\nend\nend\nend\n */
     ;
 
 static const PORT_FLASH uint8_t lock_before[] =
-    "\217x=d\241\357\245\341\250x\226\324\211.m\377(\272ttl\254),1e15\246q=" /* local x=d=='0'\nlocal i=not x and math.min(a('pttl',g),1e15)\nlocal q= */
-    "i\265\013\226\001t\254\313\246p\245C=x\267x\237p=q\224(\011\304\252" /* i~=-2 and a('hget',g,e)\nlocal p\nlocal C=x\nif x then\np=q and(k=='' or  */
-    "\011m\244p\240t=m \212\263\245n=v:\002\003\202^-(.*)'\246o=t\277" /* k==m)\nif p then t=m end\nelse\nlocal n=v:match('^-(.*)')\nlocal o=ton */
-    "\350b\004(k\3610\245\274q\355n\226\243\332>o\226c<2^53\246z=q\355" /* umber(k)or 0\nlocal u=q and not n and not(c>o and c<2^53)\nlocal z=q and not  */
-    "u\224(\011m\252\250n\244u\237t=m\n\015\225\354d\201t\203\3640\203" /* u and(k==m or not n)\nif u then\nt=m\na('hset',b,'released',t)\nw(0)\n */
-    "\341\013\352\213z\237\217\274q\241\357\226n\267u\252i<=d\005\237\336" /* i=-2\nelseif z then\nlocal u=q=='0' and n\nif u or i<=d+0 then\na('pexpire */
-    "\254\320\203\341\210\300\274n\226q\265n\267u\237\015\354\201m\232" /* ',g,d)\ni=d\nend\nlocal u=n and q~=n\nif u then\na('hset',b,'lease',m.. */
-    "(i\241d\226\326d\232y\252\304)\203\303\250u \227#d>7\240\336\236,i" /* (i==d and ' '..d..y or ''))\nend\nif not u or#d>7 then a('pexpire',b,i */
-    "\335728\340\251H(i\244u\240\302t\254\313\351\251\3271\266,\330\352" /* +172800000)end\nH(i)\nif u then a('hset',g,e,n)end\nreturn{1,c,f}\nelse */
-    "\213n\237\327-\305\016\n\303o>c\240m\266=\301\255k,o \212C=i\241\013\267" /* if n then\nreturn{-1,0,f}\nend\nif o>c then m,c='0'..k,o end\nC=i==-2\nif  */
-    "C\355h\240\327\305I\014\320\337\006+\016\212\300y=\010\267h" /* C and not h then return{1,I(e,d,'1')+0,f}end\nend\nlocal y=false\nif h */
+    "\217x=d\241\363\245\345\250x\226\326\211.m\002(\272ttl\254),1e15\246q=" /* local x=d=='0'\nlocal i=not x and math.min(a('pttl',g),1e15)\nlocal q= */
+    "i\265\015\226\003t\254\314\246p\245C=x\267x\237p=q\225(\014\305\252" /* i~=-2 and a('hget',g,e)\nlocal p\nlocal C=x\nif x then\np=q and(k=='' or  */
+    "\014m\244p\240t=m \212\263\245n=v:\004\005\202^-(.*)'\246o=t\300" /* k==m)\nif p then t=m end\nelse\nlocal n=v:match('^-(.*)')\nlocal o=ton */
+    "\354b\006(k\3650\245\274q\361n\226\243\336>o\226c<2^53\246z=q\361" /* umber(k)or 0\nlocal u=q and not n and not(c>o and c<2^53)\nlocal z=q and not  */
+    "u\225(\014m\252\250n\244u\237t=m\n\017\224\360d\201t\203\3700\203" /* u and(k==m or not n)\nif u then\nt=m\na('hset',b,'released',t)\nw(0)\n */
+    "\345\015\356\213z\237\217\274q\241\363\226n\267u\252i<=d\007\237\342" /* i=-2\nelseif z then\nlocal u=q=='0' and n\nif u or i<=d+0 then\na('pexpire */
+    "\254\322\203\345\210\301\274n\226q\265n\267u\237\017\360\201m\232" /* ',g,d)\ni=d\nend\nlocal u=n and q~=n\nif u then\na('hset',b,'lease',m.. */
+    "(i\241d\226\330d\232y\252\305)\203\304\250u \227#d>7\240\342\236,i" /* (i==d and ' '..d..y or ''))\nend\nif not u or#d>7 then a('pexpire',b,i */
+    "\341728\344\251H(i\244u\240\303t\254\314\355\251\3311\266,\332\356" /* +172800000)end\nH(i)\nif u then a('hset',g,e,n)end\nreturn{1,c,f}\nelse */
+    "\213n\237\331-\306\020\n\304o>c\240m\266=\302\255k,o \212C=i\241\015\267" /* if n then\nreturn{-1,0,f}\nend\nif o>c then m,c='0'..k,o end\nC=i==-2\nif  */
+    "C\361h\240\331\306I\016\322\343\010+\020\212\301y=\013\267h" /* C and not h then return{1,I(e,d,'1')+0,f}end\nend\nlocal y=false\nif h */
     "\226C\237" /*  and C then\n */
     ;
 
 static const PORT_FLASH uint8_t lock_after[] =
-    "\213x\237\213p\240\336\254\337'\251\213\011\304\355p\240z\014" /* if x then\nif p then a('pexpire',g,'1')end\nif k=='' and not p then z(e */
-    "\251\217\021p\252\272ttl\254)\241\013\ny=c\226N(nil,p\226e)\241'giv\200'\352" /* )end\nlocal c=p or a('pttl',g)==-2\ny=c and N(nil,p and e)=='given'\nelse */
-    "\ny=N\014,q\226e\244y\241true\237k=I\014\320\337\030z\014\203H(d\203\327\305" /* \ny=N(e,q and e)\nif y==true then\nk=I(e,d,'1')\nz(e)\nH(d)\nreturn{1, */
-    "k+\016\n\303y\240\341\272ttl\254)\263\213q\240\205\270\254\251\212" /* k+0,f}\nend\nif y then i=a('pttl',g)elseif q then a('del',g)end\nend\n */
-    "\303x\237\213p\355y\237\205\270\254\244m\265\357\240\015" /* end\nif x then\nif p and not y then\na('del',g)\nif m~='0' then a('hset',b,' */
-    "\225\354d\201t\251\212\327(p\252k\265\304\226t\241k)\223 1\252\276\016\n\303" /* released',t)end\nend\nreturn{(p or k~='' and t==k)and 1 or 0,0,f}\nend\nif  */
-    "L\355C\237\334sco\225\312\313\203\356\233w\020\030\303v\241\357" /* L and not C then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nif v=='0' */
-    "\240\327\276i,\330\300\021\250K \227(\3634\026\304)\3608)\265r\360" /*  then return{0,i,f}end\nlocal c=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\244c\237\217\274K\224(\306pos\275\313\233MAXLEN\201\025\361\024" /* 8)\nif c then\nlocal u=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
-    ",\025)\223 \025\244\250u\240\334add\312\233XX\201\276e\251\325\313,\363" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
-    "4\026\301 0\314v\203\3640\203\274u\252\205rp\027h\275\313)\031\n\334add\312\233GT\201f+\324\211" /* 4]or '0 0 '..v)\nw(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\324x(i,0)+(u\335)*G\313\203\336\275\3372096\340\030\336\312\337209" /* .max(i,0)+(u+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\340\030\212\325\313,A[1]\365A[2]\365v\244h\226h\265e\240" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v)\nif h and h~=e then  */
-    "\341\031 \212\327\276i,\330\n" /* i=-1 end\nreturn{0,i,f}\n */
+    "\213x\237\213p\240\342\254\343'\251\213\014\305\361p\240z\016" /* if x then\nif p then a('pexpire',g,'1')end\nif k=='' and not p then z(e */
+    "\251\217\023p\252\272ttl\254)\241\015\ny=c\226N(nil,p\226e)\241'giv\200'\356" /* )end\nlocal c=p or a('pttl',g)==-2\ny=c and N(nil,p and e)=='given'\nelse */
+    "\ny=N\016,q\226e\244y\241true\237k=I\016\322\343\032z\016\203H(d\203\331\306" /* \ny=N(e,q and e)\nif y==true then\nk=I(e,d,'1')\nz(e)\nH(d)\nreturn{1, */
+    "k+\020\n\304y\240\345\272ttl\254)\263\213q\240\205\270\254\251\212" /* k+0,f}\nend\nif y then i=a('pttl',g)elseif q then a('del',g)end\nend\n */
+    "\304x\237\213p\361y\237\205\270\254\244m\265\363\240\017" /* end\nif x then\nif p and not y then\na('del',g)\nif m~='0' then a('hset',b,' */
+    "\224\360d\201t\251\212\331(p\252k\265\305\226t\241k)\223 1\252\276\020\n\304" /* released',t)end\nend\nreturn{(p or k~='' and t==k)and 1 or 0,0,f}\nend\nif  */
+    "L\361C\237\340sco\224\313\314\203\362\233w\022\032\304v\241\363" /* L and not C then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nif v=='0' */
+    "\240\331\276i,\332\301\023\250K \227(\3674\030\305)\3648)\265r\364" /*  then return{0,i,f}end\nlocal c=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\244c\237\217\274K\225(\307pos\275\314\233MAXLEN\201\027\365\026" /* 8)\nif c then\nlocal u=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
+    ",\027)\223 \027\244\250u\240\340add\313\233XX\201\276e\251\327\314,\367" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
+    "4\030\302 0\315v\203\3700\203\274u\252\205rp\031h\275\314)\033\n\340add\313\233GT\201f+\326\211" /* 4]or '0 0 '..v)\nw(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
+    ".\326x(i,0)+(u\341)*G\314\203\342\275\3432096\344\032\342\313\343209" /* .max(i,0)+(u+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
+    "6\344\032\212\327\314,A[1]\371A[2]\371v\244h\226h\265e\240" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v)\nif h and h~=e then  */
+    "\345\033 \212\331\276i,\332\n" /* i=-1 end\nreturn{0,i,f}\n */
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\217\372C(K\246x='\344s\277_\215ck__\003ann\234\255j\32320)\232':\255" /* local function C(K)\nlocal x='redisson_lock__channel'..j:sub(20)..':'.. */
-    "K\245d=\272\247\271\035n\350\271\201x)[2]>0\226'p\247l\315h'\267\250d\237\217" /* K\nlocal d=a('pubsub','numsub',x)[2]>0 and 'publish'\nif not d then\nlocal  */
-    "E=\034p\247\271\035shardn\350\271\201x)[2]\nd=E\226E>0\226'sp\247l\315h'" /* E=redis.pcall('pubsub','shardnumsub',x)[2]\nd=E and E>0 and 'spublish' */
-    "\376\331d,x\n\300q=\001t\204l\254\246Q=\001\273\233ho" /* \nend\nreturn d,x\nend\nlocal q=a('hgetall',g)\nlocal Q=a('hget',b,'ho */
-    "ld\004'\246R=e\241'*'\226\011\304\245c,A,\341{},{},0\nf\231y=\305#q,2 do" /* lder')\nlocal R=e=='*' and k==''\nlocal c,A,i={},{},0\nfor y=1,#q,2 do */
-    "\245p,S,t=q[y],q[y\335]:\002\003\202^(\253\036\345'\246B=S\252p\241Q\226" /* \nlocal p,S,t=q[y],q[y+1]:match('^(%d+) (%d+) ')\nlocal B=S or p==Q and  */
-    "m\267p\241'sha\343'\252t\224(t\277\350b\004(t)<=\206\231t\277\350b\004(t)>=f+2e9)\214\352" /* m\nif p=='shared' or t and(tonumber(t)<=f or tonumber(t)>=f+2e9)then\nelse */
-    "if\014\241'*'\252e\241p)\223(\011\304\252\011B)\223(R\252\250c[1])\214\nc[#c\335]=p\n" /* if(e=='*' or e==p)and(k=='' or k==B)and(R or not c[1])then\nc[#c+1]=p\n */
-    "c[p]=B\352\nA[t\2520]=(A[t\2520\0260)+(q[y\335]:\002\003\202 \364\253\317%f[ %z]'" /* c[p]=B\nelse\nA[t or 0]=(A[t or 0]or 0)+(q[y+1]:match(' w(%d+)%f[ %z]' */
-    "\3611\203\341\324\211.\324x(i,t\277\350b\004(t\361\324\211.hu\347\203\212\303v\241'\013'\237" /* )or 1)\ni=math.max(i,tonumber(t)or math.huge)\nend\nend\nif v=='-2' then\n */
-    "\217B=0\nf\231Q,p \377 ipairs\332)do\245d,x=C(p\244d\226c[p]\214\n" /* local B=0\nfor Q,p in ipairs(c)do\nlocal d,x=C(p)\nif d and c[p]then\n */
-    "a(d,x\266[p]\203B=1\376\212\327B\266[1]\223 B\2410\2261\252\016\n\303" /* a(d,x,c[p])\nB=1\nend\nend\nreturn{B,c[1]and B==0 and 1 or 0,f}\nend\nif  */
-    "i>0\355c[1]\214 \327\276\016\303i>0\226i<\324\211.hu\347\237\217" /* i>0 and not c[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal  */
-    "p={}\nf\231t,B \377 pairs(A)do\np[#p\335]=t\365B\376\336\236,i-f" /* p={}\nfor t,B in pairs(A)do\np[#p+1]=t..' '..B\nend\na('pexpire',b,i-f */
-    "\335728\340\203\302t\254\266[1]\2330 0 0 0\035sha\343\201tab\333.c\277cat(p\233 \006\203" /* +172800000)\na('hset',g,c[1],'0 0 0 0','shared',table.concat(p,' '))\n */
-    "\321\254\266[1]\246p=\272ttl\254\244p<0\252f+p>i\240\336" /* a('hdel',g,c[1])\nlocal p=a('pttl',g)\nif p<0 or f+p>i then a('pexpire */
-    "\254,i-f\251H(i-f\246d,x=C(h\252\304\244d\240a(d,x\2330'\251\327" /* ',g,i-f)end\nH(i-f)\nlocal d,x=C(h or '')\nif d then a(d,x,'0')end\nreturn{ */
-    "\305\016\n\300d=\010\267h\224\332[1\026\250q[1])\214\n" /* 1,0,f}\nend\nlocal d=false\nif h and(c[1]or not q[1])then\n */
+    "\217\376C(K\246x='\321s\300_\215ck__\005ann\234\255j\32520)\232':\255" /* local function C(K)\nlocal x='redisson_lock__channel'..j:sub(20)..':'.. */
+    "K\245d=\272\247\271\035n\354\271\201x)[2]>0\226'p\247l\277h'\267\250d\237\217" /* K\nlocal d=a('pubsub','numsub',x)[2]>0 and 'publish'\nif not d then\nlocal  */
+    "E=\034p\247\271\035shardn\354\271\201x)[2]\nd=E\226E>0\226'sp\247l\277h'" /* E=redis.pcall('pubsub','shardnumsub',x)[2]\nd=E and E>0 and 'spublish' */
+    "\001\335d,x\n\301q=\003t\204l\254\246Q=\003\273\233ho" /* \nend\nreturn d,x\nend\nlocal q=a('hgetall',g)\nlocal Q=a('hget',b,'ho */
+    "ld\006'\246R=e\241'*'\226\014\305\245c,A,\345{},{},0\nf\231y=\306#q,2 do" /* lder')\nlocal R=e=='*' and k==''\nlocal c,A,i={},{},0\nfor y=1,#q,2 do */
+    "\245p,S,t=q[y],q[y\341]:\004\005\202^(\253\036\347'\246B=S\252p\241Q\226" /* \nlocal p,S,t=q[y],q[y+1]:match('^(%d+) (%d+) ')\nlocal B=S or p==Q and  */
+    "m\267p\241'sha\320'\252t\225(t\300\354b\006(t)<=\206\231t\300\354b\006(t)>=f+2e9)\214\356" /* m\nif p=='shared' or t and(tonumber(t)<=f or tonumber(t)>=f+2e9)then\nelse */
+    "if\016\241'*'\252e\241p)\223(\014\305\252\014B)\223(R\252\250c[1])\214\nc[#c\341]=p\n" /* if(e=='*' or e==p)and(k=='' or k==B)and(R or not c[1])then\nc[#c+1]=p\n */
+    "c[p]=B\356\nA[t\2520]=(A[t\2520\0300)+(q[y\341]:\004\005\202 \370\253\317%f[ %z]'" /* c[p]=B\nelse\nA[t or 0]=(A[t or 0]or 0)+(q[y+1]:match(' w(%d+)%f[ %z]' */
+    "\3651\203\345\326\211.\326x(i,t\300\354b\006(t\365\326\211.hu\353\203\212\304v\241'\015'\237" /* )or 1)\ni=math.max(i,tonumber(t)or math.huge)\nend\nend\nif v=='-2' then\n */
+    "\217B=0\nf\231Q,p \002 ipairs\336)do\245d,x=C(p\244d\226c[p]\214\n" /* local B=0\nfor Q,p in ipairs(c)do\nlocal d,x=C(p)\nif d and c[p]then\n */
+    "a(d,x\266[p]\203B=1\001\212\331B\266[1]\223 B\2410\2261\252\020\n\304" /* a(d,x,c[p])\nB=1\nend\nend\nreturn{B,c[1]and B==0 and 1 or 0,f}\nend\nif  */
+    "i>0\361c[1]\214 \331\276\020\304i>0\226i<\326\211.hu\353\237\217" /* i>0 and not c[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal  */
+    "p={}\nf\231t,B \002 pairs(A)do\np[#p\341]=t\371B\001\342\236,i-f" /* p={}\nfor t,B in pairs(A)do\np[#p+1]=t..' '..B\nend\na('pexpire',b,i-f */
+    "\341728\344\203\303t\254\266[1]\2330 0 0 0\035sha\320\201tab\337.c\300cat(p\233 \010\203" /* +172800000)\na('hset',g,c[1],'0 0 0 0','shared',table.concat(p,' '))\n */
+    "\323\254\266[1]\246p=\272ttl\254\244p<0\252f+p>i\240\342" /* a('hdel',g,c[1])\nlocal p=a('pttl',g)\nif p<0 or f+p>i then a('pexpire */
+    "\254,i-f\251H(i-f\246d,x=C(h\252\305\244d\240\352(d,x\233" /* ',g,i-f)end\nH(i-f)\nlocal d,x=C(h or '')\nif d then redis.pcall(d,x,' */
+    "0'\251\331\306\020\n\301d=\013\267h\225\336[1\030\250q[1])\214" /* 0')end\nreturn{1,0,f}\nend\nlocal d=false\nif h and(c[1]or not q[1])then */
+    "\n" /* \n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\213c[1]\214 \336\254\337'\251f\231y=\305#q,2 do\267q[y]\265c[1]\214 " /* if c[1]then a('pexpire',g,'1')end\nfor y=1,#q,2 do\nif q[y]~=c[1]then  */
-    "\321\254,q[y]\251\212d=N(nil\266[1])\241'giv\200'\n\303c[1]\223 \250" /* a('hdel',g,q[y])end\nend\nd=N(nil,c[1])=='given'\nend\nif c[1]and not  */
-    "d\240\205\270\254\251\327c[1]\223 1\252\276\016\n" /* d then a('del',g)end\nreturn{c[1]and 1 or 0,0,f}\n */
+    "\213c[1]\214 \342\254\343'\251f\231y=\306#q,2 do\267q[y]\265c[1]\214 " /* if c[1]then a('pexpire',g,'1')end\nfor y=1,#q,2 do\nif q[y]~=c[1]then  */
+    "\323\254,q[y]\251\212d=N(nil\266[1])\241'giv\200'\n\304c[1]\223 \250" /* a('hdel',g,q[y])end\nend\nd=N(nil,c[1])=='given'\nend\nif c[1]and not  */
+    "d\240\205\270\254\251\331c[1]\223 1\252\276\020\n" /* d then a('del',g)end\nreturn{c[1]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
-    "\217a\266,u,q=\342pack(KEYS\246d=\373\374\245b=d\202time'\246" /* local a,c,u,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
-    "j=b[1]*\025+\324\211.f\215\227(b[2]/\025\246\372r(k\246b='\344" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
-    "s\277_\215ck__\003ann\234\255c\32320)\232':\255k\267d\202p\247\271\035n\350\271\236)[2]>0\240" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
-    "\331true \300e=\034p\247\271\035shardn\350\271\236)[2]\n\331" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "e\226e>0\n\300\372b\014\246h=t\277\350b\004(\014\252\304):\002\003\202" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
-    "^\253+$\006\3610\n\331h<2^53\226h\2520\n\300g=d\202h\347t\204l\201a\246" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
-    "m=d\202hm\347t\201q\233t\020\035hold\004\035\354\035limit'\246s=d\202lran\347\201c," /* m=d('hmget',q,'token','holder','lease','limit')\nlocal s=d('lrange',c, */
-    "\276\031\246o=\324\211.m\377(d\202pttl\201a),1e15\246i\266={},{}\nf\231e,a \377" /* 0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor e,a in */
-    "(m[4\026\304):g\002\003\202(\253\036\317\006do\ne,a=b\014),b(a\244e>0\226e<1e9\226" /* (m[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e<1e9 and  */
-    "a>j\226a<j+2e9\240i[#i\335]=e \212\212tab\333.s\227t(i\203f\231l=\305#g,2 d" /* a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor l=1,#g,2 d */
-    "o\245f,h=g[l],g[l\335]\245n,a,p,g,l=h:\002\003\202^(\253\036\036\036" /* o\nlocal f,h=g[l],g[l+1]\nlocal n,a,p,g,l=h:match('^(%d+) (%d+) (%d+) (%d */
-    "\317(%+?)%f[ %z]'\244n\237\213b(a)>j\226b(a)<j+2e9\237c[#c\335]={b" /* +)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\nc[#c+1]={b */
-    "(a)-j\351,b(p)%2^16+2^16*((i[1\0260)\335),g,l,\330\376\263\213f\265'sha\343'\355" /* (a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,l,f}\nend\nelseif f~='shared' and not  */
-    "c[1]\214\245a,g,l=(m[3\026\304):\002\003\202^(\253\036\317(%+?)%f[ %z]'\244" /* c[1]then\nlocal a,g,l=(m[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif  */
-    "a\265m[1]\214 g,l='\201\304 \300a=f\241m[2]\nc[1]={o,a\226m[1],b(h)%2^" /* a~=m[1]then g,l='','' end\nlocal a=f==m[2]\nc[1]={o,a and m[1],b(h)%2^ */
-    "16,a\226g,l,\330\376\212tab\333.s\227t\332,\371(a,b)\331a[1]>b[1\026" /* 16,a and g,l,f}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or  */
-    "a[1]\241b[1]\223 a[6]<b[6]\200d\244\250c[1]\214 c[1]={o,\010,\276\010\233\201" /* a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1]={o,false,0,false,'', */
-    "\304}\300a={#s+2^32*#c}\nf\231m,\206\377 ipairs\332)do\245o\351,p,g,l," /* ''}end\nlocal a={#s+2^32*#c}\nfor m,f in ipairs(c)do\nlocal o,n,p,g,l, */
-    "t=\342pack(f\246f=0\267n\237f=r(t)\223 3\2521\267b(g)>0\226b(g" /* t=unpack(f)\nlocal f=0\nif n then\nf=r(t)and 3 or 1\nif b(g)>0 and b(g */
-    ")<2^32\240f=f+8*g+4*#l \212\212f\231m,h \377 ipairs({o,b(n),p,f,t})do" /* )<2^32 then f=f+8*g+4*#l end\nend\nfor m,h in ipairs({o,b(n),p,f,t})do */
-    "\na[#a\335]=h\376\303i[2]\223 c[1][3]>=2^16\237a[6]=tab\333.c\277ca" /* \na[#a+1]=h\nend\nend\nif i[2]and c[1][3]>=2^16 then\na[6]=table.conca */
-    "t(i\233 \201\305\324\211.m\377(#i,9))\365a[6]\376f\231m,k \377 ipairs(s)do\245" /* t(i,' ',1,math.min(#i,9))..' '..a[6]\nend\nfor m,k in ipairs(s)do\nlocal  */
-    "b=d\202h\347t\201q,k\246f\313=2,\324\211.hu\347\245g,h\266=(b\252\304):\002\003\202^" /* b=d('hget',q,k)\nlocal f,e=2,math.huge\nlocal g,h,c=(b or ''):match('^ */
-    "(\253\036\346[1-9]\253\253\253\253\375\375\375\375?)%f[ %z]'\244c\237f\313=\305g*" /* (%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g* */
-    "\025+h/\025+c\267b:f\362\202^\253+ \253+ \253+ S\253+%f[ %z]\006\214 f=5 \212\263" /* 1000+h/1000+c\nif b:find('^%d+ %d+ %d+ S%d+%f[ %z]')then f=5 end\nelse */
-    "\213\250b\237f\313=\276t\277\350b\004(d\202zsco\225\201u,k\3610\203\300b=0\267" /* if not b then\nf,e=0,tonumber(d('zscore',u,k)or 0)\nend\nlocal b=0\nif  */
-    "e>j\240b=r(k)\223 2\2521 \212a[#a\335]=f\na[#a\335]=b\na[#a\335]=k\376\331" /* e>j then b=r(k)and 2 or 1 end\na[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn  */
+    "\217a\266,u,q=\346pack(KEYS\246d=\333\334\245b=d\202time'\246" /* local a,c,u,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
+    "j=b[1]*\027+\326\211.f\215\227(b[2]/\027\246\376r(k\246b='\321" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
+    "s\300_\215ck__\005ann\234\255c\32520)\232':\255k\267d\202p\247\271\035n\354\271\236)[2]>0\240" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
+    "\335true \301e=\034p\247\271\035shardn\354\271\236)[2]\n\335" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
+    "e\226e>0\n\301\376b\016\246h=t\300\354b\006(\016\252\305):\004\005\202" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
+    "^\253+$\010\3650\n\335h<2^53\226h\2520\n\301g=d\202h\353t\204l\201a\246" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
+    "m=d\202hm\353t\201q\233t\022\035hold\006\035\360\035limit'\246s=d\202lran\353\201c," /* m=d('hmget',q,'token','holder','lease','limit')\nlocal s=d('lrange',c, */
+    "\276\033\246o=\326\211.m\002(d\202pttl\201a),1e15\246i\266={},{}\nf\231e,a \002" /* 0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor e,a in */
+    "(m[4\030\305):g\004\005\202(\253\036\317\010do\ne,a=b\016),b(a\244e>0\226e<1e9\226" /* (m[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e<1e9 and  */
+    "a>j\226a<j+2e9\240i[#i\341]=e \212\212tab\337.s\227t(i\203f\231l=\306#g,2 d" /* a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor l=1,#g,2 d */
+    "o\245f,h=g[l],g[l\341]\245n,a,p,g,l=h:\004\005\202^(\253\036\036\036" /* o\nlocal f,h=g[l],g[l+1]\nlocal n,a,p,g,l=h:match('^(%d+) (%d+) (%d+) (%d */
+    "\317(%+?)%f[ %z]'\244n\237\213b(a)>j\226b(a)<j+2e9\237c[#c\341]={b" /* +)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\nc[#c+1]={b */
+    "(a)-j\355,b(p)%2^16+2^16*((i[1\0300)\341),g,l,\332\001\263\213f\265'sha\320'\361" /* (a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,l,f}\nend\nelseif f~='shared' and not  */
+    "c[1]\214\245a,g,l=(m[3\030\305):\004\005\202^(\253\036\317(%+?)%f[ %z]'\244" /* c[1]then\nlocal a,g,l=(m[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif  */
+    "a\265m[1]\214 g,l='\201\305 \301a=f\241m[2]\nc[1]={o,a\226m[1],b(h)%2^" /* a~=m[1]then g,l='','' end\nlocal a=f==m[2]\nc[1]={o,a and m[1],b(h)%2^ */
+    "16,a\226g,l,\332\001\212tab\337.s\227t\336,\375(a,b)\335a[1]>b[1\030" /* 16,a and g,l,f}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or  */
+    "a[1]\241b[1]\223 a[6]<b[6]\200d\244\250c[1]\214 c[1]={o,\013,\276\013\233\201" /* a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1]={o,false,0,false,'', */
+    "\305}\301a={#s+2^32*#c}\nf\231m,\206\002 ipairs\336)do\245o\355,p,g,l," /* ''}end\nlocal a={#s+2^32*#c}\nfor m,f in ipairs(c)do\nlocal o,n,p,g,l, */
+    "t=\346pack(f\246f=0\267n\237f=r(t)\223 3\2521\267b(g)>0\226b(g" /* t=unpack(f)\nlocal f=0\nif n then\nf=r(t)and 3 or 1\nif b(g)>0 and b(g */
+    ")<2^32\240f=f+8*g+4*#l \212\212f\231m,h \002 ipairs({o,b(n),p,f,t})do" /* )<2^32 then f=f+8*g+4*#l end\nend\nfor m,h in ipairs({o,b(n),p,f,t})do */
+    "\na[#a\341]=h\001\304i[2]\223 c[1][3]>=2^16\237a[6]=tab\337.c\300ca" /* \na[#a+1]=h\nend\nend\nif i[2]and c[1][3]>=2^16 then\na[6]=table.conca */
+    "t(i\233 \201\306\326\211.m\002(#i,9))\371a[6]\001f\231m,k \002 ipairs(s)do\245" /* t(i,' ',1,math.min(#i,9))..' '..a[6]\nend\nfor m,k in ipairs(s)do\nlocal  */
+    "b=d\202h\353t\201q,k\246f\314=2,\326\211.hu\353\245g,h\266=(b\252\305):\004\005\202^" /* b=d('hget',q,k)\nlocal f,e=2,math.huge\nlocal g,h,c=(b or ''):match('^ */
+    "(\253\036\350[1-9]\253\253\253\253\377\377\377\377?)%f[ %z]'\244c\237f\314=\306g*" /* (%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g* */
+    "\027+h/\027+c\267b:f\366\202^\253+ \253+ \253+ S\253+%f[ %z]\010\214 f=5 \212\263" /* 1000+h/1000+c\nif b:find('^%d+ %d+ %d+ S%d+%f[ %z]')then f=5 end\nelse */
+    "\213\250b\237f\314=\276t\300\354b\006(d\202zsco\224\201u,k\3650\203\301b=0\267" /* if not b then\nf,e=0,tonumber(d('zscore',u,k)or 0)\nend\nlocal b=0\nif  */
+    "e>j\240b=r(k)\223 2\2521 \212a[#a\341]=f\na[#a\341]=b\na[#a\341]=k\001\335" /* e>j then b=r(k)and 2 or 1 end\na[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn  */
     "a\n" /* a\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\217as=3\245p=\324\211.m\377(\272ttl\254),1e15\246I=p\265\013\226\235" /* local as=3\nlocal p=math.min(a('pttl',g),1e15)\nlocal I=p~=-2 and a('h */
-    "m\347t\254\313\233sha\343\006\227{}\245ab,a\021I[1],I[2]\245S,E,\204,Q=(ab\252" /* mget',g,e,'shared')or{}\nlocal ab,ac=I[1],I[2]\nlocal S,E,al,Q=(ab or  */
-    "\304):\002\003\202^(\253\036\036\346%S\317'\246ad=ab\355S\355a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad=ab and not S and not a */
-    "c\267ad\237S,E,\204,Q=m:\002\003\202^\253+$'\361\301\201f+(p<0\226d\252\324\211.m\377" /* c\nif ad then\nS,E,al,Q=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
-    "(p,1e9)),ab:\002\003\202^\253+$'\361'1\201d\232y\n\300\372V(n\246" /* (p,1e9)),ab:match('^%d+$')or '1',d..y\nend\nlocal function V(n)\nlocal  */
-    "\341t\277\350b\004(n\3610\n\331i>\206\223 i<f+2e9\226i\376E=V(E\3610\245" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nE=V(E)or 0\nlocal  */
-    "C,x={},0\nf\231i,T \377(ac\252\304):g\002\003\202(\253\036\317\006do\n\341V(i\244i\237" /* C,x={},0\nfor i,T in(ac or ''):gmatch('(%d+) (%d+)')do\ni=V(i)\nif i then\n */
-    "C[i]=(C[i\0260)+T\nx=x+T\376\300\372ae(n\246W=t\277\350" /* C[i]=(C[i]or 0)+T\nx=x+T\nend\nend\nlocal function ae(n)\nlocal W=tonum */
-    "b\004(n\3610\n\331W>0\226W<1e9\226W\252\324\211.hu\347\n\300aa,X,U" /* ber(n)or 0\nreturn W>0 and W<1e9 and W or math.huge\nend\nlocal aa,X,U */
-    "=ae(ARGV[2]),\324\211.hu\347,{}\245\372D(o,O\244x\2410\240X,U=\324\211" /* =ae(ARGV[2]),math.huge,{}\nlocal function D(o,O)\nif x==0 then X,U=math */
-    ".hu\347,{}\303o<\324\211.hu\347\237X=\324\211.m\377(X,o\203U[o]=\324\211.\324x(U[o\026" /* .huge,{}end\nif o<math.huge then\nX=math.min(X,o)\nU[o]=math.max(U[o]or  */
-    "O,O\203\212\212f\231o,O \377(\001\273\233limit'\361\304):g\002\003\202(\253\036" /* O,O)\nend\nend\nfor o,O in(a('hget',b,'limit')or ''):gmatch('(%d+) (%d */
-    "\317\006do\nO=V(O\244O\240D(ae(o),O\251\300\372ao(\246" /* +)')do\nO=V(O)\nif O then D(ae(o),O)end\nend\nlocal function ao()\nlocal  */
-    "n={}\nf\231o \377 pairs(U)do n[#n\335]=o \212tab\333.s\227t(n\203f\231q,o \377 ipa" /* n={}\nfor o in pairs(U)do n[#n+1]=o end\ntable.sort(n)\nfor q,o in ipa */
-    "irs(n)do n[q]=o\365U[o]\212\331tab\333.c\277cat(n\233 \030\300" /* irs(n)do n[q]=o..' '..U[o]end\nreturn table.concat(n,' ')\nend\nlocal  */
-    "\372am(o\203\331x>=\324\211.m\377(o,X\203\300\372av(q\203f\231" /* function am(o)\nreturn x>=math.min(o,X)\nend\nlocal function av(q)\nfor  */
-    "\341q,q+8 do\245n=\024,i\244\250n\240\331\010 \300" /* i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal  */
-    "af,ag,F=(\001\273\351\361\304):\002\003\202^(\253\036\036\345S'\244F\224(n" /* af,ag,F=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif F and(n */
-    "\241e\252af*\025+ag/\025+F>f)\214 \331n \212\212\300B={}\245" /* ==e or af*1000+ag/1000+F>f)then return n end\nend\nend\nlocal B={}\nlocal  */
-    "\274{}\245ah\245Y\245an\245ap=m\360\0310)\265r\360\0310\246" /* u={}\nlocal ah\nlocal Y\nlocal an\nlocal ap=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
-    "\372aq(R,P,i,ai,Q,o\203D(o,i\203C[i]=(C[i\0260)\335\nx=x\335\nB[#B\335]=R" /* function aq(R,P,i,ai,Q,o)\nD(o,i)\nC[i]=(C[i]or 0)+1\nx=x+1\nB[#B+1]=R */
-    "\nB[#B\335]=P\365i\365ai\365Q\n\300\372at(\244C[E" /* \nB[#B+1]=P..' '..i..' '..ai..' '..Q\nend\nlocal function at()\nif C[E */
-    "]\214\nC[E]=C[E]\031\nx=x\031\376\300\372ar(Z\246au,P=" /* ]then\nC[E]=C[E]-1\nx=x-1\nend\nend\nlocal function ar(Z)\nlocal au,P= */
-    "\324\211.f\225xp(Z\246D=\324\211.\324x(2^(P-5),1\203\331\324\211.ceil((f+Z)/D)*" /* math.frexp(Z)\nlocal D=math.max(2^(P-5),1)\nreturn math.ceil((f+Z)/D)* */
-    "D\n\300\372aj(R,Z,ai,Q,o,D,P\246ak=t\277\350b\004(m\3610\nm" /* D\nend\nlocal function aj(R,Z,ai,Q,o,D,P)\nlocal ak=tonumber(m)or 0\nm */
-    "=ak>=t\277\350b\004(r)\223 ak<2^53\224\202%.0f\006:f\227\002(ak\335\361r\267R\241e\240" /* =ak>=tonumber(r)and ak<2^53 and('%.0f'):format(ak+1)or r\nif R==e then  */
-    "ah=m \212aq(R,m,ar(Z),ai,Q,o\203u[#u\335]={R,D,P,m\365f\365Z}\n\300" /* ah=m end\naq(R,m,ar(Z),ai,Q,o)\nu[#u+1]={R,D,P,m..' '..f..' '..Z}\nend\nlocal  */
-    "\372ak(Z\246q,a\341\276\010\nwhi\333#u<as do\245n=h\267q>0\240" /* function ak(Z)\nlocal q,ai=0,false\nwhile#u<as do\nlocal n=h\nif q>0 then  */
-    "n=\024,q\251\213Z\224(\250n\252n\241Z)\214\267ai\252am(aa)\214" /* n=a('lindex',j,q)end\nif Z and(not n or n==Z)then\nif ai or am(aa)then */
-    " \331\212aj(Z\320\337\201d\232y,aa\203Z=nil\nq=q\335\352\213\250n\237\261" /*  return end\naj(Z,d,'1',d..y,aa)\nZ=nil\nq=q+1\nelseif not n then\nreturn */
-    "\352\245P='\344s\277_\215ck__\003ann\234\255j\32320)\232':\255n\245D=\272" /* \nelse\nlocal P='redisson_lock__channel'..j:sub(20)..':'..n\nlocal D=a('p */
-    "\247\271\035n\350\271\201P)[2]>0\226'p\247l\315h'\267\250D\237\217Z=\034" /* ubsub','numsub',P)[2]>0 and 'publish'\nif not D then\nlocal Z=redis.pcall(' */
-    "p\247\271\035shardn\350\271\201P)[2]\nD=Z\226Z>0\226'sp\247l\315h'\n\300as" /* pubsub','shardnumsub',P)[2]\nD=Z and Z>0 and 'spublish'\nend\nlocal as */
-    "=n\241J\226\3634\026\001\273\351\246af,ag,F=(as\252\304):\002\003\202^(\253\036" /* =n==J and s[4]or a('hget',b,n)\nlocal af,ag,F=(as or ''):match('^(%d+) (%d */
-    "\346[1-9]\253\253\253\253\375\375\375\375?)%f[ %z]'\246Z=(as\252\304):\002\003\202^\253" /* +) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Z=(as or ''):match('^%d */
-    "+ \253+ \253+ S(\253\317%f[ %z]'\246o=ae(Z\244F\226af*\025+ag/\025+F<=" /* + %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ae(Z)\nif F and af*1000+ag/1000+F<= */
-    "\037\267x>=X\240\331\212z(n\203\263\213D\224(ai\252\250Z\252am(" /* f then\nif x>=X then return end\nz(n)\nelseif D and(ai or not Z or am( */
-    "o))\214\267\250Z\240an=q-#u \303\250F\240Y={n,D,P}\212\261" /* o))then\nif not Z then an=q-#u end\nif not F then Y={n,D,P}end\nreturn */
-    "\352\213D\237\213V((\001t\254\351\361\304):\002\003\202^\253+ (\253\345\006)\214\n" /* \nelseif D then\nif V((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\n */
-    "z(n\203\263\naj(n,F\2330\201\301\201o,D,P\203q=q\335\376\263\213F\237q=q\335\352" /* z(n)\nelse\naj(n,F,'0','0',o,D,P)\nq=q+1\nend\nelseif F then\nq=q+1\nelse */
-    "\213x\2410\237\261\352\245F,Z=\334sco\225\312\351\361\301\035s\027pe\316:\255" /* if x==0 then\nreturn\nelse\nlocal F,Z=a('zscore',l,n)or '0','suspect:'.. */
-    "n\245ae,X=(\001\273,Z\361\304):\002\003\202(%S\036\317'\244ae\265F\252t" /* n\nlocal ae,X=(a('hget',b,Z)or ''):match('(%S+) (%d+)')\nif ae~=F or t */
-    "\277\350b\004(X)>\037\n\325,Z,F\365f\203\3640\203X=f\n\303X+M<=\206" /* onumber(X)>f then\na('hset',b,Z,F..' '..f)\nw(0)\nX=f\nend\nif X+M<=f  */
-    "\231t\277\350b\004(F)<=\037\nz(n\203\263\na\341true\nq=q\335\376\212\212\212" /* or tonumber(F)<=f then\nz(n)\nelse\nai=true\nq=q+1\nend\nend\nend\nend\n */
-    "\300\372Z(q\246I,F=\001t\204l\254),{}\nf\231\341\305#I,2 do" /* end\nlocal function Z(q)\nlocal I,F=a('hgetall',g),{}\nfor i=1,#I,2 do */
-    "\245C=I[i\335]:\002\003\202^\253+ (\253\345'\246X=C\226I[i]\265'sha\343'\355" /* \nlocal C=I[i+1]:match('^%d+ (%d+) ')\nlocal X=C and I[i]~='shared' and not  */
-    "V(C\244I[i]\265e\224(q\252X)\214 F[#F\335]=I[i]\212\212f\231\341\305#F,\025" /* V(C)\nif I[i]~=e and(q or X)then F[#F+1]=I[i]end\nend\nfor i=1,#F,1000 */
-    " do\n\321\254,\342pack(F,i,\324\211.m\377(i+999,#F))\203\212\300\372" /*  do\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function  */
-    "I(F\246V,X={},0\nf\231i,T \377 pairs(C)do\267T>0\237V[#V\335]=i\365" /* I(F)\nlocal V,X={},0\nfor i,T in pairs(C)do\nif T>0 then\nV[#V+1]=i..' '.. */
-    "T\nX=\324\211.\324x(X,i\203\212\300q=X-f\245ae=#u>0\226p\265\013\226" /* T\nX=math.max(X,i)\nend\nend\nlocal q=X-f\nlocal ae=#u>0 and p~=-2 and  */
-    "\235l\200\254)>2*x\3356\nif#u>0\237\015t\020\201m\233hold\004\201u[#u][1" /* a('hlen',g)>2*x+16\nif#u>0 then\na('hset',b,'token',m,'holder',u[#u][1 */
-    "]\233\225\354d\201t\233\354\201m\233limit\201ao()\244ap\252q>9999999\240\364q\251" /* ],'released',t,'lease',m,'limit',ao())\nif ap or q>9999999 then w(q)end\n */
-    "f\231i,X \377 ipairs(ap\226\001t\204l\236)\227{})do\267i%2\2411\226X:f\362(h" /* for i,X in ipairs(ap and a('hgetall',b)or{})do\nif i%2==1 and X:find(h */
-    "\226'^s\027pe\316:'\252':\006\214 \356,X\251\212\263\213F\226m\265\357" /*  and '^suspect:' or ':')then a('hdel',b,X)end\nend\nelseif F and m~='0' */
-    "\237\015\225\354d\201t\203\212B[#B\335]='sha\343'\nB[#B\335]=tab\333." /*  then\na('hset',b,'released',t)\nend\nB[#B+1]='shared'\nB[#B+1]=table. */
-    "c\277cat(V\233 '\244p\265\013\226q>p\240\336\254,q\251\302t\254,\342" /* concat(V,' ')\nif p~=-2 and q>p then a('pexpire',g,q)end\na('hset',g,un */
-    "pack(B)\244F\240\321\254,F\251\213p\241\013\226\034p\311" /* pack(B))\nif F then a('hdel',g,F)end\nif p==-2 and redis.pcall('pexpire */
-    "\254,q)\2651\237\205\270\254\203\336\254,q\203\303q<p\240\336" /* ',g,q)~=1 then\na('del',g)\na('pexpire',g,q)\nend\nif q<p then a('pexpire */
-    "\254,q\251\213ae\240Z(\251f\231au\351 \377 ipairs(u)do\245R,D,P,F=\342" /* ',g,q)end\nif ae then Z()end\nfor au,n in ipairs(u)do\nlocal R,D,P,F=un */
-    "pack(n\244h\240z(R\251\213D\240a(D,P,F\251\212H(q\244Y\226" /* pack(n)\nif h then z(R)end\nif D then a(D,P,F)end\nend\nH(q)\nif Y and  */
-    "Y[1]\241h\224(q\335\264<p \227#u>0)\214 a(Y[2],Y[3]\2330'\251p=q\376" /* Y[1]==h and(q+1000<p or#u>0)then a(Y[2],Y[3],'0')end\np=q\nend\n */
+    "\217as=3\245p=\326\211.m\002(\272ttl\254),1e15\246I=p\265\015\226\235" /* local as=3\nlocal p=math.min(a('pttl',g),1e15)\nlocal I=p~=-2 and a('h */
+    "m\353t\254\314\233sha\320\010\227{}\245ab,a\023I[1],I[2]\245S,E,\204,Q=(ab\252" /* mget',g,e,'shared')or{}\nlocal ab,ac=I[1],I[2]\nlocal S,E,al,Q=(ab or  */
+    "\305):\004\005\202^(\253\036\036\350%S\317'\246ad=ab\361S\361a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad=ab and not S and not a */
+    "c\267ad\237S,E,\204,Q=m:\004\005\202^\253+$'\365\302\201f+(p<0\226d\252\326\211.m\002" /* c\nif ad then\nS,E,al,Q=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
+    "(p,1e9)),ab:\004\005\202^\253+$'\365'1\201d\232y\n\301\376V(n\246" /* (p,1e9)),ab:match('^%d+$')or '1',d..y\nend\nlocal function V(n)\nlocal  */
+    "\345t\300\354b\006(n\3650\n\335i>\206\223 i<f+2e9\226i\001E=V(E\3650\245" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nE=V(E)or 0\nlocal  */
+    "C,x={},0\nf\231i,T \002(ac\252\305):g\004\005\202(\253\036\317\010do\n\345V(i\244i\237" /* C,x={},0\nfor i,T in(ac or ''):gmatch('(%d+) (%d+)')do\ni=V(i)\nif i then\n */
+    "C[i]=(C[i\0300)+T\nx=x+T\001\301\376ae(n\246W=t\300\354" /* C[i]=(C[i]or 0)+T\nx=x+T\nend\nend\nlocal function ae(n)\nlocal W=tonum */
+    "b\006(n\3650\n\335W>0\226W<1e9\226W\252\326\211.hu\353\n\301aa,X,U" /* ber(n)or 0\nreturn W>0 and W<1e9 and W or math.huge\nend\nlocal aa,X,U */
+    "=ae(ARGV[2]),\326\211.hu\353,{}\245\376D(o,O\244x\2410\240X,U=\326\211" /* =ae(ARGV[2]),math.huge,{}\nlocal function D(o,O)\nif x==0 then X,U=math */
+    ".hu\353,{}\304o<\326\211.hu\353\237X=\326\211.m\002(X,o\203U[o]=\326\211.\326x(U[o\030" /* .huge,{}end\nif o<math.huge then\nX=math.min(X,o)\nU[o]=math.max(U[o]or  */
+    "O,O\203\212\212f\231o,O \002(\003\273\233limit'\365\305):g\004\005\202(\253\036" /* O,O)\nend\nend\nfor o,O in(a('hget',b,'limit')or ''):gmatch('(%d+) (%d */
+    "\317\010do\nO=V(O\244O\240D(ae(o),O\251\301\376ao(\246" /* +)')do\nO=V(O)\nif O then D(ae(o),O)end\nend\nlocal function ao()\nlocal  */
+    "n={}\nf\231o \002 pairs(U)do n[#n\341]=o \212tab\337.s\227t(n\203f\231q,o \002 ipa" /* n={}\nfor o in pairs(U)do n[#n+1]=o end\ntable.sort(n)\nfor q,o in ipa */
+    "irs(n)do n[q]=o\371U[o]\212\335tab\337.c\300cat(n\233 \032\301" /* irs(n)do n[q]=o..' '..U[o]end\nreturn table.concat(n,' ')\nend\nlocal  */
+    "\376am(o\203\335x>=\326\211.m\002(o,X\203\301\376av(q\203f\231" /* function am(o)\nreturn x>=math.min(o,X)\nend\nlocal function av(q)\nfor  */
+    "\345q,q+8 do\245n=\026,i\244\250n\240\335\013 \301" /* i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal  */
+    "af,ag,F=(\003\273\355\365\305):\004\005\202^(\253\036\036\347S'\244F\225(n" /* af,ag,F=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif F and(n */
+    "\241e\252af*\027+ag/\027+F>f)\214 \335n \212\212\301B={}\245" /* ==e or af*1000+ag/1000+F>f)then return n end\nend\nend\nlocal B={}\nlocal  */
+    "\274{}\245ah\245Y\245an\245ap=m\364\0330)\265r\364\0330\246" /* u={}\nlocal ah\nlocal Y\nlocal an\nlocal ap=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
+    "\376aq(R,P,i,ai,Q,o\203D(o,i\203C[i]=(C[i\0300)\341\nx=x\341\nB[#B\341]=R" /* function aq(R,P,i,ai,Q,o)\nD(o,i)\nC[i]=(C[i]or 0)+1\nx=x+1\nB[#B+1]=R */
+    "\nB[#B\341]=P\371i\371ai\371Q\n\301\376at(\244C[E" /* \nB[#B+1]=P..' '..i..' '..ai..' '..Q\nend\nlocal function at()\nif C[E */
+    "]\214\nC[E]=C[E]\033\nx=x\033\001\301\376ar(Z\246au,P=" /* ]then\nC[E]=C[E]-1\nx=x-1\nend\nend\nlocal function ar(Z)\nlocal au,P= */
+    "\326\211.f\224xp(Z\246D=\326\211.\326x(2^(P-5),1\203\335\326\211.ceil((f+Z)/D)*" /* math.frexp(Z)\nlocal D=math.max(2^(P-5),1)\nreturn math.ceil((f+Z)/D)* */
+    "D\n\301\376aj(R,Z,ai,Q,o,D,P\246ak=t\300\354b\006(m\3650\nm" /* D\nend\nlocal function aj(R,Z,ai,Q,o,D,P)\nlocal ak=tonumber(m)or 0\nm */
+    "=ak>=t\300\354b\006(r)\223 ak<2^53\225\202%.0f\010:f\227\004(ak\341\365r\267R\241e\240" /* =ak>=tonumber(r)and ak<2^53 and('%.0f'):format(ak+1)or r\nif R==e then  */
+    "ah=m \212aq(R,m,ar(Z),ai,Q,o\203u[#u\341]={R,D,P,m\371f\371Z}\n\301" /* ah=m end\naq(R,m,ar(Z),ai,Q,o)\nu[#u+1]={R,D,P,m..' '..f..' '..Z}\nend\nlocal  */
+    "\376ak(Z\246q,a\345\276\013\nwhi\337#u<as do\245n=h\267q>0\240" /* function ak(Z)\nlocal q,ai=0,false\nwhile#u<as do\nlocal n=h\nif q>0 then  */
+    "n=\026,q\251\213Z\225(\250n\252n\241Z)\214\267ai\252am(aa)\214" /* n=a('lindex',j,q)end\nif Z and(not n or n==Z)then\nif ai or am(aa)then */
+    " \335\212aj(Z\322\343\201d\232y,aa\203Z=nil\nq=q\341\356\213\250n\237\261" /*  return end\naj(Z,d,'1',d..y,aa)\nZ=nil\nq=q+1\nelseif not n then\nreturn */
+    "\356\245P='\321s\300_\215ck__\005ann\234\255j\32520)\232':\255n\245D=\272" /* \nelse\nlocal P='redisson_lock__channel'..j:sub(20)..':'..n\nlocal D=a('p */
+    "\247\271\035n\354\271\201P)[2]>0\226'p\247l\277h'\267\250D\237\217Z=\034" /* ubsub','numsub',P)[2]>0 and 'publish'\nif not D then\nlocal Z=redis.pcall(' */
+    "p\247\271\035shardn\354\271\201P)[2]\nD=Z\226Z>0\226'sp\247l\277h'\n\301as" /* pubsub','shardnumsub',P)[2]\nD=Z and Z>0 and 'spublish'\nend\nlocal as */
+    "=n\241J\226\3674\030\003\273\355\246af,ag,F=(as\252\305):\004\005\202^(\253\036" /* =n==J and s[4]or a('hget',b,n)\nlocal af,ag,F=(as or ''):match('^(%d+) (%d */
+    "\350[1-9]\253\253\253\253\377\377\377\377?)%f[ %z]'\246Z=(as\252\305):\004\005\202^\253" /* +) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Z=(as or ''):match('^%d */
+    "+ \253+ \253+ S(\253\317%f[ %z]'\246o=ae(Z\244F\226af*\027+ag/\027+F<=" /* + %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ae(Z)\nif F and af*1000+ag/1000+F<= */
+    "\037\267x>=X\240\335\212z(n\203\263\213D\225(ai\252\250Z\252am(" /* f then\nif x>=X then return end\nz(n)\nelseif D and(ai or not Z or am( */
+    "o))\214\267\250Z\240an=q-#u \304\250F\240Y={n,D,P}\212\261" /* o))then\nif not Z then an=q-#u end\nif not F then Y={n,D,P}end\nreturn */
+    "\356\213D\237\213V((\003t\254\355\365\305):\004\005\202^\253+ (\253\347\010)\214\n" /* \nelseif D then\nif V((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\n */
+    "z(n\203\263\naj(n,F\2330\201\302\201o,D,P\203q=q\341\001\263\213F\237q=q\341\356" /* z(n)\nelse\naj(n,F,'0','0',o,D,P)\nq=q+1\nend\nelseif F then\nq=q+1\nelse */
+    "\213x\2410\237\261\356\245F,Z=\340sco\224\313\355\365\302\035s\031pe\316:\255" /* if x==0 then\nreturn\nelse\nlocal F,Z=a('zscore',l,n)or '0','suspect:'.. */
+    "n\245ae,X=(\003\273,Z\365\305):\004\005\202(%S\036\317'\244ae\265F\252t" /* n\nlocal ae,X=(a('hget',b,Z)or ''):match('(%S+) (%d+)')\nif ae~=F or t */
+    "\300\354b\006(X)>\037\n\327,Z,F\371f\203\3700\203X=f\n\304X+M<=\206" /* onumber(X)>f then\na('hset',b,Z,F..' '..f)\nw(0)\nX=f\nend\nif X+M<=f  */
+    "\231t\300\354b\006(F)<=\037\nz(n\203\263\na\345true\nq=q\341\001\212\212\212" /* or tonumber(F)<=f then\nz(n)\nelse\nai=true\nq=q+1\nend\nend\nend\nend\n */
+    "\301\376Z(q\246I,F=\003t\204l\254),{}\nf\231\345\306#I,2 do" /* end\nlocal function Z(q)\nlocal I,F=a('hgetall',g),{}\nfor i=1,#I,2 do */
+    "\245C=I[i\341]:\004\005\202^\253+ (\253\347'\246X=C\226I[i]\265'sha\320'\361" /* \nlocal C=I[i+1]:match('^%d+ (%d+) ')\nlocal X=C and I[i]~='shared' and not  */
+    "V(C\244I[i]\265e\225(q\252X)\214 F[#F\341]=I[i]\212\212f\231\345\306#F,\027" /* V(C)\nif I[i]~=e and(q or X)then F[#F+1]=I[i]end\nend\nfor i=1,#F,1000 */
+    " do\n\323\254,\346pack(F,i,\326\211.m\002(i+999,#F))\203\212\301\376" /*  do\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function  */
+    "I(F\246V,X={},0\nf\231i,T \002 pairs(C)do\267T>0\237V[#V\341]=i\371" /* I(F)\nlocal V,X={},0\nfor i,T in pairs(C)do\nif T>0 then\nV[#V+1]=i..' '.. */
+    "T\nX=\326\211.\326x(X,i\203\212\301q=X-f\245ae=#u>0\226p\265\015\226" /* T\nX=math.max(X,i)\nend\nend\nlocal q=X-f\nlocal ae=#u>0 and p~=-2 and  */
+    "\235l\200\254)>2*x\3416\nif#u>0\237\017t\022\201m\233hold\006\201u[#u][1" /* a('hlen',g)>2*x+16\nif#u>0 then\na('hset',b,'token',m,'holder',u[#u][1 */
+    "]\233\224\360d\201t\233\360\201m\233limit\201ao()\244ap\252q>9999999\240\370q\251" /* ],'released',t,'lease',m,'limit',ao())\nif ap or q>9999999 then w(q)end\n */
+    "f\231i,X \002 ipairs(ap\226\003t\204l\236)\227{})do\267i%2\2411\226X:f\366(h" /* for i,X in ipairs(ap and a('hgetall',b)or{})do\nif i%2==1 and X:find(h */
+    "\226'^s\031pe\316:'\252':\010\214 \362,X\251\212\263\213F\226m\265\363" /*  and '^suspect:' or ':')then a('hdel',b,X)end\nend\nelseif F and m~='0' */
+    "\237\017\224\360d\201t\203\212B[#B\341]='sha\320'\nB[#B\341]=tab\337." /*  then\na('hset',b,'released',t)\nend\nB[#B+1]='shared'\nB[#B+1]=table. */
+    "c\300cat(V\233 '\244p\265\015\226q>p\240\342\254,q\251\303t\254,\346" /* concat(V,' ')\nif p~=-2 and q>p then a('pexpire',g,q)end\na('hset',g,un */
+    "pack(B)\244F\240\323\254,F\251\213p\241\015\226\034p\312" /* pack(B))\nif F then a('hdel',g,F)end\nif p==-2 and redis.pcall('pexpire */
+    "\254,q)\2651\237\205\270\254\203\342\254,q\203\304q<p\240\342" /* ',g,q)~=1 then\na('del',g)\na('pexpire',g,q)\nend\nif q<p then a('pexpire */
+    "\254,q\251\213ae\240Z(\251f\231au\355 \002 ipairs(u)do\245R,D,P,F=\346" /* ',g,q)end\nif ae then Z()end\nfor au,n in ipairs(u)do\nlocal R,D,P,F=un */
+    "pack(n\244h\240z(R\251\213D\240\352(D,P,F\251\212H(q\244" /* pack(n)\nif h then z(R)end\nif D then redis.pcall(D,P,F)end\nend\nH(q)\nif  */
+    "Y\226Y[1]\241h\225(q\341\264<p \227#u>0)\214 \352(Y[2],Y[3]\2330'\251" /* Y and Y[1]==h and(q+1000<p or#u>0)then redis.pcall(Y[2],Y[3],'0')end\n */
+    "p=q\001" /* p=q\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\217n=d\241\357\245q=v:\002\003\202^-(.*)'\246F=t\277\350b\004(k\3610\245" /* local n=d=='0'\nlocal q=v:match('^-(.*)')\nlocal F=tonumber(k)or 0\nlocal  */
-    "W=t\277\350b\004(S\3610\245P=ab\226E>f\245R=\250n\226P\224(q\226S" /* W=tonumber(S)or 0\nlocal P=ab and E>f\nlocal R=not n and P and(q and S */
-    "\241k\252\250q\226W>F\226W<2^53\246\372V(\203\331\336" /* ==k or not q and W>F and W<2^53)\nlocal function V()\nreturn a('pexpire */
-    "\236,\324\211.\324x(p\320)\335728\340\203\300D=(n\252R)\223 V()\2410\267R\237" /* ',b,math.max(p,d)+172800000)\nend\nlocal D=(n or R)and V()==0\nif R then\n */
-    "\217R,\341\204\241\357\226q,ar(d\244R\252i>=E\240Q=d\232y \263 \341E \303" /* local R,i=al=='0' and q,ar(d)\nif R or i>=E then Q=d..y else i=E end\nif  */
-    "K\240z\014\251\213\250ad\240at(\251aq\014,S,i,q\252\204,Q,aa\203\015" /* K then z(e)end\nif not ad then at()end\naq(e,S,i,q or al,Q,aa)\na('hset',b,' */
-    "limit\201ao()\244ad\237I(\203B={}\n\303h\224(ad\252R)\214 ak(\251" /* limit',ao())\nif ad then\nI()\nB={}\nend\nif h and(ad or R)then ak()end\n */
-    "I(\244D\240V(\251\327\305W,\330\352\213q\237\327-\305\016\n\300" /* I()\nif D then V()end\nreturn{1,W,f}\nelseif q then\nreturn{-1,0,f}\nend\nlocal  */
-    "q=P\224(\250n\252\011\304\252S\241k\244q\237t=S\nat(\203B={e,S\232' 0 0 0" /* q=P and(not n or k=='' or S==k)\nif q then\nt=S\nat()\nB={e,S..' 0 0 0 */
-    "'}\n\303F>c\355n\240m=\301\255k \303n\226\011\304\224(K\252\250" /* '}\nend\nif F>c and not n then m='0'..k end\nif n and k=='' and(K or not  */
-    "q)\214 z\014\251\217D=p\241\013\252ac\252q\267D\240ak(\250n\226e\251" /* q)then z(e)end\nlocal D=p==-2 or ac or q\nif D then ak(not n and e)end\n */
-    "\217E\nif#u>0\252ac\226x>0\237if#u>0\252q\240I(q\355ah\226" /* local E\nif#u>0 or ac and x>0 then\nif#u>0 or q then I(q and not ah and  */
-    "e\251\263\213D\237\213p\265\013\237\336\254\337\030p=1\nZ(true\203" /* e)end\nelseif D then\nif p~=-2 then\na('pexpire',g,'1')\np=1\nZ(true)\n */
-    "\212E=h\226N(\250n\226e,ab\226e\244E\241true\355n\237\213p\265" /* end\nE=h and N(not n and e,ab and e)\nif E==true and not n then\nif p~= */
-    "\013\240p=\272ttl\254\251B={}\naj\014\320\337\201d\232y,aa\203I(\203B,\274{},{}\na" /* -2 then p=a('pttl',g)end\nB={}\naj(e,d,'1',d..y,aa)\nI()\nB,u={},{}\na */
+    "\217n=d\241\363\245q=v:\004\005\202^-(.*)'\246F=t\300\354b\006(k\3650\245" /* local n=d=='0'\nlocal q=v:match('^-(.*)')\nlocal F=tonumber(k)or 0\nlocal  */
+    "W=t\300\354b\006(S\3650\245P=ab\226E>f\245R=\250n\226P\225(q\226S" /* W=tonumber(S)or 0\nlocal P=ab and E>f\nlocal R=not n and P and(q and S */
+    "\241k\252\250q\226W>F\226W<2^53\246\376V(\203\335\342" /* ==k or not q and W>F and W<2^53)\nlocal function V()\nreturn a('pexpire */
+    "\236,\326\211.\326x(p\322)\341728\344\203\301D=(n\252R)\223 V()\2410\267R\237" /* ',b,math.max(p,d)+172800000)\nend\nlocal D=(n or R)and V()==0\nif R then\n */
+    "\217R,\345\204\241\363\226q,ar(d\244R\252i>=E\240Q=d\232y \263 \345E \304" /* local R,i=al=='0' and q,ar(d)\nif R or i>=E then Q=d..y else i=E end\nif  */
+    "K\240z\016\251\213\250ad\240at(\251aq\016,S,i,q\252\204,Q,aa\203\017" /* K then z(e)end\nif not ad then at()end\naq(e,S,i,q or al,Q,aa)\na('hset',b,' */
+    "limit\201ao()\244ad\237I(\203B={}\n\304h\225(ad\252R)\214 ak(\251" /* limit',ao())\nif ad then\nI()\nB={}\nend\nif h and(ad or R)then ak()end\n */
+    "I(\244D\240V(\251\331\306W,\332\356\213q\237\331-\306\020\n\301" /* I()\nif D then V()end\nreturn{1,W,f}\nelseif q then\nreturn{-1,0,f}\nend\nlocal  */
+    "q=P\225(\250n\252\014\305\252S\241k\244q\237t=S\nat(\203B={e,S\232' 0 0 0" /* q=P and(not n or k=='' or S==k)\nif q then\nt=S\nat()\nB={e,S..' 0 0 0 */
+    "'}\n\304F>c\361n\240m=\302\255k \304n\226\014\305\225(K\252\250" /* '}\nend\nif F>c and not n then m='0'..k end\nif n and k=='' and(K or not  */
+    "q)\214 z\016\251\217D=p\241\015\252ac\252q\267D\240ak(\250n\226e\251" /* q)then z(e)end\nlocal D=p==-2 or ac or q\nif D then ak(not n and e)end\n */
+    "\217E\nif#u>0\252ac\226x>0\237if#u>0\252q\240I(q\361ah\226" /* local E\nif#u>0 or ac and x>0 then\nif#u>0 or q then I(q and not ah and  */
+    "e\251\263\213D\237\213p\265\015\237\342\254\343\032p=1\nZ(true\203" /* e)end\nelseif D then\nif p~=-2 then\na('pexpire',g,'1')\np=1\nZ(true)\n */
+    "\212E=h\226N(\250n\226e,ab\226e\244E\241true\361n\237\213p\265" /* end\nE=h and N(not n and e,ab and e)\nif E==true and not n then\nif p~= */
+    "\015\240p=\272ttl\254\251B={}\naj\016\322\343\201d\232y,aa\203I(\203B,\274{},{}\na" /* -2 then p=a('pttl',g)end\nB={}\naj(e,d,'1',d..y,aa)\nI()\nB,u={},{}\na */
     "k(\203if#u>0\240I(\251\263\213E\241'giv\200'\237p=\272ttl\254\203\263\267" /* k()\nif#u>0 then I()end\nelseif E=='given' then\np=a('pttl',g)\nelse\nif  */
-    "q\226m\265\357\240\015\225\354d\201t\251\213p\265\013\240\205\270\254" /* q and m~='0' then a('hset',b,'released',t)end\nif p~=-2 then a('del',g */
-    "\251\212\303n\237\327(q\252k\265\304\226t\241k)\223 1\252\276\016" /* )end\nend\nend\nif n then\nreturn{(q or k~='' and t==k)and 1 or 0,0,f} */
-    "\n\303ah\240\327\305t\277\350b\004(ah),\330\303L\224(x>0\252\250D)\214" /* \nend\nif ah then return{1,tonumber(ah),f}end\nif L and(x>0 or not D)then */
-    "\n\334sco\225\312\313\203\356\233w\020\030\300q=p\267am(aa)\214\245" /* \na('zscore',l,e)\na('hdel',b,'woken')\nend\nlocal q=p\nif am(aa)then\nlocal  */
-    "n=\324\211.hu\347\nf\231i,T \377 pairs(C)do\267T>0\240n=\324\211.m\377(n,i\251\212" /* n=math.huge\nfor i,T in pairs(C)do\nif T>0 then n=math.min(n,i)end\nend\n */
-    "f\231o,O \377 pairs(U)do\267o<=x\240n=\324\211.m\377(n,O\251\212q=n-f\n\303" /* for o,O in pairs(U)do\nif o<=x then n=math.min(n,O)end\nend\nq=n-f\nend\nif  */
-    "v\241\357\240\327\276q,\330\300n=an\226av(an\246o=an\224(n\241" /* v=='0' then return{0,q,f}end\nlocal n=an and av(an)\nlocal o=an and(n== */
-    "e\252n\241\010\355K\246\341\250K \227(\3634\026\304)\3608)\265r\360" /* e or n==false and not K)\nlocal i=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\244i\237\217\341K\224(\306pos\275\313\233MAXLEN\201\025\361\024" /* 8)\nif i then\nlocal i=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
-    ",\025)\223 \025\244\250i\240\334add\312\233XX\201\276e\251\325\313,\363" /* ,1000)and 1000)\nif not i then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
-    "4\026\301 0\314v\203\3640\203\341i\252\205rp\027h\275\313)\031\n\334add\312\233GT\201f+\324\211" /* 4]or '0 0 '..v)\nw(0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\324x(p,0)+(i\335)*G\313\203\336\275\3372096\340\030\336\312\337209" /* .max(p,0)+(i+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\340\030\212\325\313,A[1]\365A[2]\365v\232' S\255ARGV[2]\244" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v..' S'..ARGV[2])\nif  */
-    "o\240q=v/25 \263\213h\226h\265e\240q=\031 \212\327\276q,\330\n" /* o then q=v/25 elseif h and h~=e then q=-1 end\nreturn{0,q,f}\n */
+    "q\226m\265\363\240\017\224\360d\201t\251\213p\265\015\240\205\270\254" /* q and m~='0' then a('hset',b,'released',t)end\nif p~=-2 then a('del',g */
+    "\251\212\304n\237\331(q\252k\265\305\226t\241k)\223 1\252\276\020" /* )end\nend\nend\nif n then\nreturn{(q or k~='' and t==k)and 1 or 0,0,f} */
+    "\n\304ah\240\331\306t\300\354b\006(ah),\332\304L\225(x>0\252\250D)\214" /* \nend\nif ah then return{1,tonumber(ah),f}end\nif L and(x>0 or not D)then */
+    "\n\340sco\224\313\314\203\362\233w\022\032\301q=p\267am(aa)\214\245" /* \na('zscore',l,e)\na('hdel',b,'woken')\nend\nlocal q=p\nif am(aa)then\nlocal  */
+    "n=\326\211.hu\353\nf\231i,T \002 pairs(C)do\267T>0\240n=\326\211.m\002(n,i\251\212" /* n=math.huge\nfor i,T in pairs(C)do\nif T>0 then n=math.min(n,i)end\nend\n */
+    "f\231o,O \002 pairs(U)do\267o<=x\240n=\326\211.m\002(n,O\251\212q=n-f\n\304" /* for o,O in pairs(U)do\nif o<=x then n=math.min(n,O)end\nend\nq=n-f\nend\nif  */
+    "v\241\363\240\331\276q,\332\301n=an\226av(an\246o=an\225(n\241" /* v=='0' then return{0,q,f}end\nlocal n=an and av(an)\nlocal o=an and(n== */
+    "e\252n\241\013\361K\246\345\250K \227(\3674\030\305)\3648)\265r\364" /* e or n==false and not K)\nlocal i=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\244i\237\217\345K\225(\307pos\275\314\233MAXLEN\201\027\365\026" /* 8)\nif i then\nlocal i=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
+    ",\027)\223 \027\244\250i\240\340add\313\233XX\201\276e\251\327\314,\367" /* ,1000)and 1000)\nif not i then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
+    "4\030\302 0\315v\203\3700\203\345i\252\205rp\031h\275\314)\033\n\340add\313\233GT\201f+\326\211" /* 4]or '0 0 '..v)\nw(0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
+    ".\326x(p,0)+(i\341)*G\314\203\342\275\3432096\344\032\342\313\343209" /* .max(p,0)+(i+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
+    "6\344\032\212\327\314,A[1]\371A[2]\371v\232' S\255ARGV[2]\244" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v..' S'..ARGV[2])\nif  */
+    "o\240q=v/25 \263\213h\226h\265e\240q=\033 \212\331\276q,\332\n" /* o then q=v/25 elseif h and h~=e then q=-1 end\nreturn{0,q,f}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\217o=t\277\350b\004(ARGV[3]\3610\267\250ad\226E>\206\223 t\277\350b\004(S)>\324\211." /* local o=tonumber(ARGV[3])or 0\nif not ad and E>f and tonumber(S)>math. */
-    "\324x(k,o)\214\245n=\324\211.\324x(p\320)\335728\340\245D=\336\236\351" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal D=a('pexpire',b,n */
-    ")\2410\245\341ar(d\244i>=E\240Q=d\232y \263 \341E \303K\240z\014\251" /* )==0\nlocal i=ar(d)\nif i>=E then Q=d..y else i=E end\nif K then z(e)end\n */
-    "at(\203aq\014,S,i,\204,Q,aa\203\015limit\201ao()\203I(\244D\240\336" /* at()\naq(e,S,i,al,Q,aa)\na('hset',b,'limit',ao())\nI()\nif D then a('pexpire */
-    "\236\351\251\327\305t\277\350b\004(S),\330\n\300\341e:g\271\202\253+$\201v\3232" /* ',b,n)end\nreturn{1,tonumber(S),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2 */
-    ")\246n=p\265\013\355ac\224(m\241k\252\001\273\233hold\004\006\241e\203n=n" /* ))\nlocal n=p~=-2 and not ac and(m==k or a('hget',b,'holder')==e)\nn=n */
-    "\226\001t\254,i\244\250n\240\327-\305\016\303o>c\240m=ARG" /*  and a('hget',g,i)\nif not n then return{-1,0,f}end\nif o>c then m=ARG */
-    "V[3]\212B={i,k\232' 0 0 0'}\naj\014\320\337\201d\232y,aa\203\321\254\313\203I(i\203" /* V[3]end\nB={i,k..' 0 0 0'}\naj(e,d,'1',d..y,aa)\na('hdel',g,e)\nI(i)\n */
-    "u,B={},{}\nt=k\nak(\203if#u>0\240I()\263 \015\225\354d\201t\251" /* u,B={},{}\nt=k\nak()\nif#u>0 then I()else a('hset',b,'released',t)end\n */
-    "\327\305t\277\350b\004(ah),\330\n" /* return{1,tonumber(ah),f}\n */
+    "\217o=t\300\354b\006(ARGV[3]\3650\267\250ad\226E>\206\223 t\300\354b\006(S)>\326\211." /* local o=tonumber(ARGV[3])or 0\nif not ad and E>f and tonumber(S)>math. */
+    "\326x(k,o)\214\245n=\326\211.\326x(p\322)\341728\344\245D=\342\236\355" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal D=a('pexpire',b,n */
+    ")\2410\245\345ar(d\244i>=E\240Q=d\232y \263 \345E \304K\240z\016\251" /* )==0\nlocal i=ar(d)\nif i>=E then Q=d..y else i=E end\nif K then z(e)end\n */
+    "at(\203aq\016,S,i,\204,Q,aa\203\017limit\201ao()\203I(\244D\240\342" /* at()\naq(e,S,i,al,Q,aa)\na('hset',b,'limit',ao())\nI()\nif D then a('pexpire */
+    "\236\355\251\331\306t\300\354b\006(S),\332\n\301\345e:g\271\202\253+$\201v\3252" /* ',b,n)end\nreturn{1,tonumber(S),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2 */
+    ")\246n=p\265\015\361ac\225(m\241k\252\003\273\233hold\006\010\241e\203n=n" /* ))\nlocal n=p~=-2 and not ac and(m==k or a('hget',b,'holder')==e)\nn=n */
+    "\226\003t\254,i\244\250n\240\331-\306\020\304o>c\240m=ARG" /*  and a('hget',g,i)\nif not n then return{-1,0,f}end\nif o>c then m=ARG */
+    "V[3]\212B={i,k\232' 0 0 0'}\naj\016\322\343\201d\232y,aa\203\323\254\314\203I(i\203" /* V[3]end\nB={i,k..' 0 0 0'}\naj(e,d,'1',d..y,aa)\na('hdel',g,e)\nI(i)\n */
+    "u,B={},{}\nt=k\nak(\203if#u>0\240I()\263 \017\224\360d\201t\251" /* u,B={},{}\nt=k\nak()\nif#u>0 then I()else a('hset',b,'released',t)end\n */
+    "\331\306t\300\354b\006(ah),\332\n" /* return{1,tonumber(ah),f}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -426,16 +428,16 @@ static const PORT_FLASH uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4327, "e679f3a37c2df4028e3662f80a3025431f5ef060"};
+    {common, lock_before, hand_over, lock_after}, 4347, "4e2d70092d54a5e92b9348a220115fdb6f5ae082"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4058, "563335709298e4c696cf6cc6f987681793d4094a"};
+    {common, break_before, hand_over, break_after}, 4088, "e5e68d5874fe965babc3fc31f315a0e8e7d751ce"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8879, "c3949798f5b2472499dfde728a63be3b19ff0092"};
+    {common, hand_over, share, shared}, 8919, "335e8459ae10c8050b07fe65b2febf579403c5b4"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7456, "a78b2ed4443aae03fc552411d0db4e1322a08b04"};
+    {common, hand_over, share, downgrade}, 7496, "01bc139bb8851086b5b0eb5e8fe2bbe3770d8510"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1867, "9b4bff9dd0ef38cfd833af908010c68e99a934f7"};

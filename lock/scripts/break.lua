@@ -63,7 +63,7 @@ if latest > 0 and latest < math.huge then -- the others go on
   if left < 0 or now + left > latest then call('pexpire', lock, latest - now) end
   set_head(latest - now)
   local how, channel = listens(head or '')
-  if how then call(how, channel, '0') end
+  if how then redis.pcall(how, channel, '0') end
   return {1, 0, now}
 end
 local given = false

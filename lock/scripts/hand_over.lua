@@ -46,7 +46,7 @@ local function hand_over(caller, former)
         if former and former ~= waiter then call('hdel', lock, former) end
         forget(waiter)
         set_head(patience)
-        call(listens, channel, granted .. ' ' .. micros:sub(1, -4) .. ' ' .. patience)
+        redis.pcall(listens, channel, granted .. ' ' .. micros:sub(1, -4) .. ' ' .. patience)
         return 'given'
       else
         place = place + 1
@@ -93,7 +93,7 @@ local function hand_over(caller, former)
           head = waiter
         end
         call('hdel', meta, suspect)
-        call(listens, channel, '0')
+        redis.pcall(listens, channel, '0')
         return false
       else
         pending = true

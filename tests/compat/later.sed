@@ -12,7 +12,7 @@ s/^\( *call(how, channel, named\[holder\]\))$/\1 .. ' anna@ops-1 stuck on NFS')/
 s/^-- Not `released`: .*/&\nif named[1] and last ~= '0' then\n  call('hset', meta, 'broken', last .. ' ' .. now .. ' anna@ops-1 stuck on NFS')\n  local how, channel = listens(named[1])\n  if how then call(how, channel, '0 anna@ops-1 stuck on NFS') end\nend/
 
 ## lock/scripts/hand_over.lua
-s/^\( *\)call(listens, channel, granted .. .*patience)$/\1call(listens, channel, 'news')\n\1call(listens, channel, granted .. ' ' .. string.sub(micros, 1, -4) .. ' ' .. patience .. ' more')/
+s/^\( *\)redis.pcall(listens, channel, granted .. .*patience)$/\1call(listens, channel, 'news')\n\1call(listens, channel, granted .. ' ' .. string.sub(micros, 1, -4) .. ' ' .. patience .. ' more')/
 
 ## lock/scripts/common.lua
 s/'lease', known)/'lease', known, 'later', new)/

@@ -535,6 +535,60 @@ static void test_score_refused(void)
   CHECK(raw_run(&redis, "ACL DELUSER scoreless"));
 }
 
+/* Two waiters of another client, who listen by SSUBSCRIBE. */
+static void plant_sharded(struct raw *peer, const char *note)
+{
+  CHECK(raw_open(peer, server.port));
+  for (int i = 0; i < 2; i++) {
+    CHECK(raw_run(peer, "SSUBSCRIBE redisson_lock__channel:{acl}:shard:%d", i));
+    CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{acl} shard:%d", i));
+    CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{acl} 9000000000000 shard:%d", i));
+    CHECK(raw_run(&redis, "HSET fairlock:{acl} shard:%d %s", i, note));
+  }
+}
+
+/*
+ * Outside of a cluster nobody is asked for the right to SPUBLISH. Who is not allowed to tell a waiter hands the lock
+ * over all the same, to its end: the waiter finds that by its heartbeat.
+ */
+static void test_message_refused(void)
+{
+  static struct client client;
+  static struct fairlock_sharing sharing;
+  static struct fairlock_shared shared;
+  static struct raw peer;
+  struct fairlock handle;
+  begin();
+  if (dialect_is_old()) return; /* it has no SSUBSCRIBE */
+  make_user("minimal", keys_rule, channels_rule, NULL);
+  open_client(&client, "minimal");
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  plant_sharded(&peer, "9000000000 0 5000");
+  CHECK(raw_run(&redis, "ACL LOG RESET"));
+  int64_t token = (int64_t)fairlock_token(&handle);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK(refused("spublish"));
+  CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{acl} released"), token);
+  CHECK_EQUAL(hold_count_of(&redis, "acl", "shard:0"), 0);
+  CHECK_EQUAL(queue_length(&redis, "acl"), 1);
+  uproot_peer(&peer);
+
+  fairlock_use_sharing(&client.client, &sharing);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "acl", 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  plant_sharded(&peer, "9000000000 0 5000 S0");
+  CHECK_EQUAL(fairlock_downgrade(&handle, &shared, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(&redis, "HLEN acl"), 4);
+  CHECK_EQUAL(queue_length(&redis, "acl"), 0);
+  CHECK_EQUAL(fairlock_release(&shared.handle), FAIRLOCK_OK);
+  uproot_peer(&peer);
+  CHECK_EQUAL(fairlock_deinit(&shared.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(raw_run(&redis, "ACL DELUSER minimal"));
+}
+
 /*
  * The user may not do something right from the start: the status says so, with the server's text.
  */
@@ -612,6 +666,7 @@ const struct check_test check_tests[] = {
     {"acl: NOPERM for the channel", test_no_channel},
     {"acl: NOPERM for TIME", test_no_time},
     {"acl: a right is taken away half-way", test_half_way},
+    {"acl: a message that is refused stops nothing", test_message_refused},
     {"acl: the last token outlasts a right that is missing", test_token_stays},
     {"acl: a try is stopped half-way", test_stopped_try},
     {"acl: a downgrade is stopped half-way", test_stopped_downgrade},
