@@ -126,7 +126,11 @@ enum fairlock_status {
   FAIRLOCK_FORKED = -23,      /* the client was made before a fork(). Make a new one here */
 
   /* the holder does not listen, so it cannot be asked to release: fairlock_ask_release() */
-  FAIRLOCK_NOT_LISTENING = -24
+  FAIRLOCK_NOT_LISTENING = -24,
+
+  /* a later release uses the lock in a way that this one does not know: nothing was done. See
+     fairlock_error(), and use that release */
+  FAIRLOCK_OUTDATED = -25
 };
 
 /*
@@ -344,6 +348,8 @@ int fairlock_start_deinit(struct fairlock *handle);
  *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL
  *                         the server does not serve us; see fairlock_error(). With credentials that
  *                         change, a wait ends by WRONGPASS or NOAUTH only after offline_ms
+ *   FAIRLOCK_OUTDATED     a later release uses the lock in a way that this one does not know; for a
+ *                         wait that is in the queue, only if it has lost its place
  *   FAIRLOCK_UNTRUSTED    TLS: at once; but a wait that is in the queue ends after offline_ms
  */
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
@@ -832,6 +838,8 @@ struct fairlock_report {
                          re-entered */
   int64_t unheard_ms;  /* since the holder was last heard, by the server's clock; -1: not known */
   bool renews;         /* as with FAIRLOCK_RENEW; false: or not known */
+  bool outdated; /* a later release uses the lock in a way that this one does not know: whoever
+                          comes now gets FAIRLOCK_OUTDATED */
 
   /* Of the first holder, where several limits are in use: up to nine of them, the smallest first, in decimal,
    * a space between them, without a NUL. 0 bytes: there are not so many, or the id is "?" */

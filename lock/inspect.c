@@ -75,12 +75,13 @@ static void take_limits(struct fairlock_report *report)
 static void take_holder(const struct fairlock_engine *engine, struct fairlock_report *report)
 {
   const int64_t *values = engine->values;
-  uint64_t limit = (uint64_t)values[COUNT] >> 16;
+  uint32_t limit = (uint32_t)((uint64_t)values[COUNT] >> 16);
   report->ttl_ms = values[TTL];
   report->token = (uint64_t)values[FENCE];
   report->hold_count = (uint32_t)(values[COUNT] & UINT16_MAX);
   report->shares = limit > 0;
-  report->limit = limit > 0 ? (uint32_t)(limit - 1) : 0;
+  report->limit = limit > 0 ? limit - 1 : 0;
+  report->outdated = (uint64_t)values[COUNT] >> 48 != 0;
   take_kind(report, (uint64_t)values[KIND]);
   report->waiter_count = waiters_of(engine);
   report->holder_index = (engine->element - 1) / HOLDER_SIZE;

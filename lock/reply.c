@@ -31,20 +31,21 @@ bool fairlock_reply_begins(const struct resp_event *event, const char *words)
 #define NO_MEMORY   "\016"
 #define NO_WRITES   "\017"
 #define WRONG_SHARD "\025"
+#define OUTDATED    "\031"
 _Static_assert(FAIRLOCK_DENIED == -012 && FAIRLOCK_UNSUPPORTED == -013 &&
                    FAIRLOCK_UNAVAILABLE == -014,
                "as above");
 _Static_assert(FAIRLOCK_READONLY == -015 && FAIRLOCK_OOM == -016 && FAIRLOCK_MISCONF == -017,
                "as above");
 
-_Static_assert(FAIRLOCK_WRONG_SHARD == -025, "as above");
+_Static_assert(FAIRLOCK_WRONG_SHARD == -025 && FAIRLOCK_OUTDATED == -031, "as above");
 
 /*
  * The beginnings of error texts, each after the status that it means, in one string, which takes
  * the least flash. A server that has reached maxclients says "ERR max number of clients reached" at
  * once, before any request. For NOPERM in a script, Redis 7.0 says "ERR The user executing the
  * script can't ...", 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL failure in script: ...".
- * topology.c has the errors of a cluster while a slot moves.
+ * topology.c has the errors of a cluster while a slot moves. NEEDS is our scripts' own.
  */
 /* clang-format off */
 static const char errors[] =
@@ -65,6 +66,7 @@ static const char errors[] =
     NO_MEMORY "OOM\0"
     NO_WRITES "MISCONF\0"
     NO_WRITES "NOREPLICAS\0"
+    OUTDATED "NEEDS\0"
     WRONG_SHARD "MOVED\0";
 /* clang-format on */
 

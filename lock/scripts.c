@@ -32,10 +32,10 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0216, ' '}, /* \217: "local " */
     {'n', 'd'}, /* \220: "nd" */
     {' ', 0214}, /* \221: " then" */
-    {'0', '0'}, /* \222: "00" */
-    {'a', 0220}, /* \223: "and" */
+    {'a', 0220}, /* \222: "and" */
+    {'0', '0'}, /* \223: "00" */
     {'r', 'e'}, /* \224: "re" */
-    {' ', 0223}, /* \225: " and" */
+    {' ', 0222}, /* \225: " and" */
     {0225, ' '}, /* \226: " and " */
     {'o', 'r'}, /* \227: "or" */
     {'s', 'e'}, /* \230: "se" */
@@ -45,382 +45,387 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'l'}, /* \234: "el" */
     {0205, 'h'}, /* \235: "a('h" */
     {0201, 'b'}, /* \236: "',b" */
-    {0221, '\n'}, /* \237: " then\n" */
-    {0221, ' '}, /* \240: " then " */
+    {0221, ' '}, /* \237: " then " */
+    {0221, '\n'}, /* \240: " then\n" */
     {'=', '='}, /* \241: "==" */
     {'n', 'o'}, /* \242: "no" */
     {0242, 't'}, /* \243: "not" */
-    {0203, 0213}, /* \244: ")\nif " */
-    {'\n', 0217}, /* \245: "\nlocal " */
-    {0203, 0217}, /* \246: ")\nlocal " */
-    {'u', 'b'}, /* \247: "ub" */
-    {0243, ' '}, /* \250: "not " */
-    {')', 0212}, /* \251: ")end\n" */
-    {' ', 0231}, /* \252: " or " */
-    {'%', 'd'}, /* \253: "%d" */
-    {0201, 'g'}, /* \254: "',g" */
-    {'\'', 0232}, /* \255: "'.." */
-    {0224, 't'}, /* \256: "ret" */
-    {0256, 'u'}, /* \257: "retu" */
-    {0257, 'r'}, /* \260: "retur" */
-    {0260, 'n'}, /* \261: "return" */
+    {'\n', 0217}, /* \244: "\nlocal " */
+    {'u', 'b'}, /* \245: "ub" */
+    {0243, ' '}, /* \246: "not " */
+    {' ', 0231}, /* \247: " or " */
+    {0203, 0213}, /* \250: ")\nif " */
+    {0203, 0217}, /* \251: ")\nlocal " */
+    {')', 0212}, /* \252: ")end\n" */
+    {'\'', 0232}, /* \253: "'.." */
+    {0224, 't'}, /* \254: "ret" */
+    {0254, 'u'}, /* \255: "retu" */
+    {0255, 'r'}, /* \256: "retur" */
+    {0256, 'n'}, /* \257: "return" */
+    {'%', 'd'}, /* \260: "%d" */
+    {0201, 'g'}, /* \261: "',g" */
     {'e', 'x'}, /* \262: "ex" */
     {0234, 0230}, /* \263: "else" */
-    {0222, '0'}, /* \264: "000" */
-    {'~', '='}, /* \265: "~=" */
-    {',', 'c'}, /* \266: ",c" */
-    {'\n', 0213}, /* \267: "\nif " */
-    {'d', 0234}, /* \270: "del" */
-    {'s', 0247}, /* \271: "sub" */
+    {'s', 0245}, /* \264: "sub" */
+    {0223, '0'}, /* \265: "000" */
+    {'~', '='}, /* \266: "~=" */
+    {',', 'c'}, /* \267: ",c" */
+    {'\n', 0213}, /* \270: "\nif " */
+    {'d', 0234}, /* \271: "del" */
     {0205, 'p'}, /* \272: "a('p" */
     {'t', 0236}, /* \273: "t',b" */
-    {'u', '='}, /* \274: "u=" */
-    {0201, 'j'}, /* \275: "',j" */
-    {'0', ','}, /* \276: "0," */
-    {'i', 's'}, /* \277: "is" */
-    {'o', 'n'}, /* \300: "on" */
-    {0212, 0217}, /* \301: "end\nlocal " */
+    {0201, 'j'}, /* \274: "',j" */
+    {'0', ','}, /* \275: "0," */
+    {'o', 'n'}, /* \276: "on" */
+    {0212, 0213}, /* \277: "end\nif " */
+    {0212, 0217}, /* \300: "end\nlocal " */
+    {'1', ','}, /* \301: "1," */
     {'\'', '0'}, /* \302: "'0" */
     {0235, 0230}, /* \303: "a('hse" */
-    {0212, 0213}, /* \304: "end\nif " */
-    {'\'', '\''}, /* \305: "''" */
-    {'1', ','}, /* \306: "1," */
-    {0205, 'l'}, /* \307: "a('l" */
-    {0262, 'p'}, /* \310: "exp" */
-    {0310, 'i'}, /* \311: "expi" */
-    {0311, 0224}, /* \312: "expire" */
-    {0201, 'l'}, /* \313: "',l" */
-    {',', 'e'}, /* \314: ",e" */
-    {' ', 0255}, /* \315: " '.." */
-    {'c', 't'}, /* \316: "ct" */
-    {'+', ')'}, /* \317: "+)" */
-    {0224, 'd'}, /* \320: "red" */
-    {0320, 0277}, /* \321: "redis" */
-    {',', 'd'}, /* \322: ",d" */
-    {0235, 0270}, /* \323: "a('hdel" */
-    {':', 0271}, /* \324: ":sub" */
-    {0324, '('}, /* \325: ":sub(" */
-    {'m', 'a'}, /* \326: "ma" */
-    {0303, 0273}, /* \327: "a('hset',b" */
-    {'\'', 0315}, /* \330: "' '.." */
-    {0261, '{'}, /* \331: "return{" */
-    {'f', '}'}, /* \332: "f}" */
-    {0321, '.'}, /* \333: "redis." */
-    {0207, 'l'}, /* \334: "call" */
-    {0261, ' '}, /* \335: "return " */
-    {'(', 'c'}, /* \336: "(c" */
-    {'l', 'e'}, /* \337: "le" */
-    {0205, 'z'}, /* \340: "a('z" */
-    {'+', '1'}, /* \341: "+1" */
-    {0272, 0312}, /* \342: "a('pexpire" */
-    {0233, '1'}, /* \343: ",'1" */
-    {0222, 0264}, /* \344: "00000" */
-    {'i', '='}, /* \345: "i=" */
-    {'u', 'n'}, /* \346: "un" */
-    {0317, ' '}, /* \347: "+) " */
-    {0347, '('}, /* \350: "+) (" */
-    {0333, 'p'}, /* \351: "redis.p" */
-    {0351, 0334}, /* \352: "redis.pcall" */
-    {'g', 'e'}, /* \353: "ge" */
-    {'u', 'm'}, /* \354: "um" */
-    {',', 'n'}, /* \355: ",n" */
-    {'\n', 0263}, /* \356: "\nelse" */
-    {0337, 'a'}, /* \357: "lea" */
-    {0357, 0230}, /* \360: "lease" */
-    {0226, 0250}, /* \361: " and not " */
-    {0323, 0236}, /* \362: "a('hdel',b" */
-    {0302, '\''}, /* \363: "'0'" */
-    {0325, 0306}, /* \364: ":sub(1," */
-    {')', 0231}, /* \365: ")or " */
-    {'i', 0220}, /* \366: "ind" */
-    {'s', '['}, /* \367: "s[" */
+    {' ', 0253}, /* \304: " '.." */
+    {'i', 's'}, /* \305: "is" */
+    {'\'', '\''}, /* \306: "''" */
+    {':', 0264}, /* \307: ":sub" */
+    {0307, '('}, /* \310: ":sub(" */
+    {0205, 'l'}, /* \311: "a('l" */
+    {'u', '='}, /* \312: "u=" */
+    {0262, 'p'}, /* \313: "exp" */
+    {0313, 'i'}, /* \314: "expi" */
+    {0314, 0224}, /* \315: "expire" */
+    {0201, 'l'}, /* \316: "',l" */
+    {',', 'e'}, /* \317: ",e" */
+    {0257, '{'}, /* \320: "return{" */
+    {'c', 't'}, /* \321: "ct" */
+    {'+', ')'}, /* \322: "+)" */
+    {',', 'd'}, /* \323: ",d" */
+    {0235, 0271}, /* \324: "a('hdel" */
+    {'m', 'a'}, /* \325: "ma" */
+    {0303, 0273}, /* \326: "a('hset',b" */
+    {'\'', 0304}, /* \327: "' '.." */
+    {'f', '}'}, /* \330: "f}" */
+    {0224, 'd'}, /* \331: "red" */
+    {0331, 0305}, /* \332: "redis" */
+    {0257, ' '}, /* \333: "return " */
+    {'(', 'c'}, /* \334: "(c" */
+    {'l', 'e'}, /* \335: "le" */
+    {0226, 0246}, /* \336: " and not " */
+    {0310, 0301}, /* \337: ":sub(1," */
+    {'r', '['}, /* \340: "r[" */
+    {0205, 'z'}, /* \341: "a('z" */
+    {'+', '1'}, /* \342: "+1" */
+    {0272, 0315}, /* \343: "a('pexpire" */
+    {0233, '1'}, /* \344: ",'1" */
+    {0223, 0265}, /* \345: "00000" */
+    {'i', '='}, /* \346: "i=" */
+    {'u', 'n'}, /* \347: "un" */
+    {0332, '.'}, /* \350: "redis." */
+    {0207, 'l'}, /* \351: "call" */
+    {0322, ' '}, /* \352: "+) " */
+    {0352, '('}, /* \353: "+) (" */
+    {'g', 'e'}, /* \354: "ge" */
+    {'u', 'm'}, /* \355: "um" */
+    {',', 'n'}, /* \356: ",n" */
+    {'e', 'r'}, /* \357: "er" */
+    {'\n', 0263}, /* \360: "\nelse" */
+    {'y', '='}, /* \361: "y=" */
+    {0335, 'a'}, /* \362: "lea" */
+    {0362, 0230}, /* \363: "lease" */
+    {0324, 0236}, /* \364: "a('hdel',b" */
+    {0302, '\''}, /* \365: "'0'" */
+    {')', 0231}, /* \366: ")or " */
+    {'i', 0220}, /* \367: "ind" */
     {'w', '('}, /* \370: "w(" */
-    {0232, 0330}, /* \371: "..' '.." */
-    {'f', 0346}, /* \372: "fun" */
-    {0372, 0316}, /* \373: "funct" */
+    {0232, 0327}, /* \371: "..' '.." */
+    {'f', 0347}, /* \372: "fun" */
+    {0372, 0321}, /* \373: "funct" */
     {0373, 'i'}, /* \374: "functi" */
-    {0374, 0300}, /* \375: "function" */
+    {0374, 0276}, /* \375: "function" */
     {0375, ' '}, /* \376: "function " */
-    {'?', 0253}, /* \377: "?%d" */
+    {0350, 'p'}, /* \377: "redis.p" */
     {0, 0},
-    {'\n', 0212}, /* \001: "\nend\n" */
-    {'i', 'n'}, /* \002: "in" */
-    {0235, 0353}, /* \003: "a('hge" */
-    {0326, 't'}, /* \004: "mat" */
-    {'c', 'h'}, /* \005: "ch" */
-    {'e', 'r'}, /* \006: "er" */
-    {'+', '0'}, /* \007: "+0" */
-    {'\'', ')'}, /* \010: "')" */
-    {'f', 0204}, /* \011: "fal" */
+    {0377, 0351}, /* \001: "redis.pcall" */
+    {'?', 0260}, /* \002: "?%d" */
+    {'\n', 0212}, /* \003: "\nend\n" */
+    {'i', 'n'}, /* \004: "in" */
+    {0235, 0354}, /* \005: "a('hge" */
+    {0325, 't'}, /* \006: "mat" */
+    {'c', 'h'}, /* \007: "ch" */
+    {'\'', 0251}, /* \010: "')\nlocal " */
+    {'+', '0'}, /* \011: "+0" */
     {0, 0},
-    {011, 0230}, /* \013: "false" */
-    {'k', 0241}, /* \014: "k==" */
-    {'-', '2'}, /* \015: "-2" */
-    {'(', 'e'}, /* \016: "(e" */
-    {0327, 0233}, /* \017: "a('hset',b,'" */
-    {0276, 0332}, /* \020: "0,f}" */
-    {'o', 'k'}, /* \021: "ok" */
-    {021, 0200}, /* \022: "oken" */
-    {'c', '='}, /* \023: "c=" */
-    {0307, 0366}, /* \024: "a('lind" */
-    {024, 0262}, /* \025: "a('lindex" */
-    {025, 0275}, /* \026: "a('lindex',j" */
-    {'1', 0264}, /* \027: "1000" */
-    {']', 0231}, /* \030: "]or " */
-    {'u', 's'}, /* \031: "us" */
-    {'\'', 0203}, /* \032: "')\n" */
-    {'-', '1'}, /* \033: "-1" */
-    {0352, 0202}, /* \034: "redis.pcall('" */
-    {0201, '\''}, /* \035: "','" */
-    {0350, 0253}, /* \036: "+) (%d" */
-    {0206, 0214}, /* \037: "f then" */
+    {'\'', ')'}, /* \013: "')" */
+    {'f', 0204}, /* \014: "fal" */
+    {014, 0230}, /* \015: "false" */
+    {'k', 0241}, /* \016: "k==" */
+    {'-', '2'}, /* \017: "-2" */
+    {'(', 'e'}, /* \020: "(e" */
+    {0326, 0233}, /* \021: "a('hset',b,'" */
+    {0275, 0330}, /* \022: "0,f}" */
+    {'o', 'k'}, /* \023: "ok" */
+    {023, 0200}, /* \024: "oken" */
+    {'c', '='}, /* \025: "c=" */
+    {0311, 0367}, /* \026: "a('lind" */
+    {026, 0262}, /* \027: "a('lindex" */
+    {027, 0274}, /* \030: "a('lindex',j" */
+    {'1', 0265}, /* \031: "1000" */
+    {']', 0231}, /* \032: "]or " */
+    {'u', 's'}, /* \033: "us" */
+    {'\'', 0203}, /* \034: "')\n" */
+    {'-', '1'}, /* \035: "-1" */
+    {01, 0202}, /* \036: "redis.pcall('" */
+    {0201, '\''}, /* \037: "','" */
 };
 
 static const PORT_FLASH uint8_t common[] =
-    "\217g,j,l,b=\346pack(KEYS\246e\266,v\322,y,k=ARGV[1]:\004\005\202^(%S\036" /* local g,j,l,b=unpack(KEYS)\nlocal e,c,v,d,y,k=ARGV[1]:match('^(%S+) (%d */
-    "\350%-\377\036\317(%+?) ?(\253*)$'\246G=3\344\245a=\333\334\245" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal G=300000\nlocal a=redis.call\nlocal  */
-    "A=\205time'\246r=A[1]\232\202\344\255A[2])\325-6\246f=t\300\354b\006(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal f=tonumber(r */
-    "\364-4)\244f>c\007\225(\014\305\252v\232d\265'\222\010\214 \331\015,\020\301" /* :sub(1,-4))\nif f>c+0 and(k=='' or v..d~='00')then return{-2,0,f}end\nlocal  */
-    "h=\026\2330'\246K=h\226\340sco\224\313\314\246J=d\265\363\226" /* h=a('lindex',j,'0')\nlocal K=h and a('zscore',l,e)\nlocal J=d~='0' and  */
-    "e\252h\252e\245s=\235m\353\273\233t\022\035\224\360d\035w\022\201J\246" /* e or h or e\nlocal s=a('hmget',b,'token','released','woken',J)\nlocal  */
-    "m,t,L=\3671\030\302\201\3672\030\302\201\3673]\245\023t\300\354b\006(m\3650\245\376" /* m,t,L=s[1]or '0',s[2]or '0',s[3]\nlocal c=tonumber(m)or 0\nlocal function  */
-    "\370d\246i\355=\272ttl\236)\322\341728\344\267i<d+864\344\226\034" /* w(d)\nlocal i,n=a('pttl',b),d+172800000\nif i<d+86400000 and redis.pcall(' */
-    "p\312\236\355)\2651\237\213i<0\240\205\270\236\251\342\236\355\203\212" /* pexpire',b,n)~=1 then\nif i<0 then a('del',b)end\na('pexpire',b,n)\nend\n */
-    "\301\376H(d\244h\240\034zadd\313\233XX\201f+d+G\341\222" /* end\nlocal function H(d)\nif h then redis.pcall('zadd',l,'XX',f+d+G+100 */
-    ",h\251\301\376I(n\322,o\246\345r\267c>=r\007\226c<2^53\240" /* ,h)end\nend\nlocal function I(n,d,o)\nlocal i=r\nif c>=r+0 and c<2^53 then  */
-    "\345\202%.0f\010:f\227\004\336\341\251\217p=m\364\0330)\265r\364\0330\244p\226" /* i=('%.0f'):format(c+1)end\nlocal p=m:sub(1,-10)~=r:sub(1,-10)\nif p and  */
-    "\235l\200\236)>6\237f\231B,q \002 ipairs(\003t\204l\236))do\267B%2\2411\226" /* a('hlen',b)>6 then\nfor B,q in ipairs(a('hgetall',b))do\nif B%2==1 and  */
-    "q:f\366(h\226'^s\031pe\316:'\252':\010\214 \362,q\251\212\301" /* q:find(h and '^suspect:' or ':')then a('hdel',b,q)end\nend\nend\nlocal  */
-    "q=i\232(o\241'1'\226\330d\232y\252\305\203\017t\022\201i\233hold\006\201n\233\224" /* q=i..(o=='1' and ' '..d..y or '')\na('hset',b,'token',i,'holder',n,'re */
-    "\360d\201t\233\360\201q\244p \227#d>7\240\370d\251\303t\254\355,o\244\034" /* leased',t,'lease',q)\nif p or#d>7 then w(d)end\na('hset',g,n,o)\nif redis.pcall(' */
-    "p\312\254\322)\2651\237\205\270\254\203\342\254\322\203\212\335i\001" /* pexpire',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
+    "\217g,j,l,b=\347pack(KEYS\251e\267,v\323,D,k=ARGV[1]:\006\007\202^(%S\353\260" /* local g,j,l,b=unpack(KEYS)\nlocal e,c,v,d,D,k=ARGV[1]:match('^(%S+) (%d */
+    "\353%-\002\353\260\322(%+?) ?(\260*)$\010G=3\345\244a=\350\351\244" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal G=300000\nlocal a=redis.call\nlocal  */
+    "A=\205time\010s=A[1]\232\202\345\253A[2])\310-6\251f=t\276\355b\357(s" /* A=a('time')\nlocal s=A[1]..('00000'..A[2]):sub(-6)\nlocal f=tonumber(s */
+    "\337-4)\250f>c\011\225(\016\306\247v\232d\266'\223\013\214 \320\017,\022\300" /* :sub(1,-4))\nif f>c+0 and(k=='' or v..d~='00')then return{-2,0,f}end\nlocal  */
+    "h=\030\2330\010H=h\226\341sco\224\316\317\251L=d\266\365\226" /* h=a('lindex',j,'0')\nlocal H=h and a('zscore',l,e)\nlocal L=d~='0' and  */
+    "e\247h\247e\244r=\235m\354\273\233t\024\037\224\363d\037w\024\201L\233needs\010" /* e or h or e\nlocal r=a('hmget',b,'token','released','woken',L,'needs')\nlocal  */
+    "m,t,M=\3401\032\302\201\3402\032\302\201\3403]\244\025t\276\355b\357(m\3660\244\376" /* m,t,M=r[1]or '0',r[2]or '0',r[3]\nlocal c=tonumber(m)or 0\nlocal function  */
+    "\370d\251i\356=\272ttl\236)\323\342728\345\270i<d+864\345\226\036" /* w(d)\nlocal i,n=a('pttl',b),d+172800000\nif i<d+86400000 and redis.pcall(' */
+    "p\315\236\356)\2661\240\213i<0\237\205\271\236\252\343\236\356\203\212" /* pexpire',b,n)~=1 then\nif i<0 then a('del',b)end\na('pexpire',b,n)\nend\n */
+    "\300\376I(d\250h\237\036zadd\316\233XX\201f+d+G\342\223" /* end\nlocal function I(d)\nif h then redis.pcall('zadd',l,'XX',f+d+G+100 */
+    ",h\252\300\376J(n\323,o\251\346s\270c>=s\011\226c<2^53\237" /* ,h)end\nend\nlocal function J(n,d,o)\nlocal i=s\nif c>=s+0 and c<2^53 then  */
+    "\346\202%.0f\013:f\227\006\334\342\252\217p=m\337\0350)\266s\337\0350\250p\226" /* i=('%.0f'):format(c+1)end\nlocal p=m:sub(1,-10)~=s:sub(1,-10)\nif p and  */
+    "\235l\200\236)>6\240f\231B,q \004 ipairs(\005t\204l\236))do\270B%2\2411\226" /* a('hlen',b)>6 then\nfor B,q in ipairs(a('hgetall',b))do\nif B%2==1 and  */
+    "q:f\367(h\226'^s\033pe\321:'\247':\013\214 \364,q\252\212\300" /* q:find(h and '^suspect:' or ':')then a('hdel',b,q)end\nend\nend\nlocal  */
+    "q=i\232(o\241'1'\226\327d\232D\247\306\203\021t\024\201i\233hold\357\201n\233\224" /* q=i..(o=='1' and ' '..d..D or '')\na('hset',b,'token',i,'holder',n,'re */
+    "\363d\201t\233\363\201q\250p \227#d>7\237\370d\252\303t\261\356,o\250\036" /* leased',t,'lease',q)\nif p or#d>7 then w(d)end\na('hset',g,n,o)\nif redis.pcall(' */
+    "p\315\261\323)\2661\240\205\271\261\203\343\261\323\203\212\333i\003" /* pexpire',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
     ;
 
 static const PORT_FLASH uint8_t hand_over[] =
-    "\217M='5\264'\245\376z\336\203\362\233s\031pe\316:\255c\244\250" /* local M='5000'\nlocal function z(c)\na('hdel',b,'suspect:'..c)\nif not  */
-    "h\240\335\362\266\251\213c\241h\240h=\026\343'\251\307" /* h then return a('hdel',b,c)end\nif c==h then h=a('lindex',j,'1')end\na('l */
-    "\224m\275\343\201c\203\362\266\203\340\224m\313\266\203\301\376N(o,F" /* rem',j,'1',c)\na('hdel',b,c)\na('zrem',l,c)\nend\nlocal function N(o,F */
-    "\246n,D=\276\013\nwhi\337 true do\245\023h\267n>0\240\023\026" /* )\nlocal n,D=0,false\nwhile true do\nlocal c=h\nif n>0 then c=a('lindex',j */
-    "\355\251\213\250c\252c\241o\240\335\250D \301E='\321s\300_\215ck" /* ,n)end\nif not c or c==o then return not D end\nlocal E='redisson_lock */
-    "__\005ann\234\255j\32520)\232':\255c\245o=\272\247\271\035n\354\271\201E)[2]>0\226" /* __channel'..j:sub(20)..':'..c\nlocal o=a('pubsub','numsub',E)[2]>0 and  */
-    "'p\247l\277h'\267\250o\237\217\274\034p\247\271\035shardn\354\271\201E" /* 'publish'\nif not o then\nlocal u=redis.pcall('pubsub','shardnumsub',E */
-    ")[2]\no=u\226u>0\226'sp\247l\277h'\n\301O=c\241J\226\3674\030\003\273" /* )[2]\no=u and u>0 and 'spublish'\nend\nlocal O=c==J and s[4]or a('hget',b */
-    "\266\246J,P,\274(O\252\305):\004\005\202^(\253\036\350[1-9]\253\253\253\253\377\377\377" /* ,c)\nlocal J,P,u=(O or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d */
-    "\377?)%f[ %z]'\244u\237\213J*\027+P/\027+u<=\037\nz\336\203\263\213D\237" /* ?%d?)%f[ %z]')\nif u then\nif J*1000+P/1000+u<=f then\nz(c)\nelseif D then\n */
-    "\335\013\356\213o\237\323\254\266\246J=I\336,u\2330'\244F\226" /* return false\nelseif o then\na('hdel',g,c)\nlocal J=I(c,u,'0')\nif F and  */
-    "F\265c\240\323\254,F\251z\336\203H(u\203\352(o,E,J\371r\364" /* F~=c then a('hdel',g,F)end\nz(c)\nH(u)\nredis.pcall(o,E,J..' '..r:sub(1, */
-    "-4)\371u\203\335'giv\200'\356\nn=n\341\001\263\245F=\340sco\224" /* -4)..' '..u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal F=a('zscore */
-    "\313\266\365\363\245J,O='s\031pe\316:\255c\266\371F\245\274n\2410\226L\241O" /* ',l,c)or '0'\nlocal J,O='suspect:'..c,c..' '..F\nlocal u=n==0 and L==O */
-    "\226t\300\354b\006(\003\273\233s\002ce\010\3650\267o\226D\240\335\013 \304" /*  and tonumber(a('hget',b,'since'))or 0\nif o and D then return false end\nif  */
-    "u+3*M<\206\231u>\037\n\274f\267o\237\017w\022\201O\233s\002ce\201f\203" /* u+3*M<f or u>f then\nu=f\nif o then\na('hset',b,'woken',O,'since',f)\n */
-    "\3700\203\263\245O,B=(\003\273,J\365\305):\004\005\202(%S\036\317'\244O\265" /* w(0)\nelse\nlocal O,B=(a('hget',b,J)or ''):match('(%S+) (%d+)')\nif O~= */
-    "F\252B\007>\037\n\327,J,F\371f\203\3700\203\263\n\274B\001\212\304" /* F or B+0>f then\na('hset',b,J,F..' '..f)\nw(0)\nelse\nu=B\nend\nend\nend\nif  */
-    "u+M<=\206\231\250o\226F\007<=\037\nz\336\203\263\213o\237f\231\274\276n\033 do\n" /* u+M<=f or not o and F+0<=f then\nz(c)\nelseif o then\nfor u=0,n-1 do\n */
-    "\340\002crby\313,G,\026,u)\203\304n>0\237\307\224m\275,1\266\203\307" /* a('zincrby',l,G,a('lindex',j,u))\nend\nif n>0 then\na('lrem',j,1,c)\na('l */
-    "p\031h\275\266\203h=c\001\362,J\203\352(o,E\2330\032\335\013" /* push',j,c)\nh=c\nend\na('hdel',b,J)\nredis.pcall(o,E,'0')\nreturn false */
-    "\356\nD=true\nn=n\341\001\212\212\212" /* \nelse\nD=true\nn=n+1\nend\nend\nend\nend\n */
+    "\217N='5\265'\244\376z\334\203\364\233s\033pe\321:\253c\250\246" /* local N='5000'\nlocal function z(c)\na('hdel',b,'suspect:'..c)\nif not  */
+    "h\237\333\364\267\252\213c\241h\237h=\030\344'\252\311" /* h then return a('hdel',b,c)end\nif c==h then h=a('lindex',j,'1')end\na('l */
+    "\224m\274\344\201c\203\364\267\203\341\224m\316\267\203\300\376O(o,F" /* rem',j,'1',c)\na('hdel',b,c)\na('zrem',l,c)\nend\nlocal function O(o,F */
+    "\251n,D=\275\015\nwhi\335 true do\244\025h\270n>0\237\025\030" /* )\nlocal n,D=0,false\nwhile true do\nlocal c=h\nif n>0 then c=a('lindex',j */
+    "\356\252\213\246c\247c\241o\237\333\246D \300E='\332s\276_\215ck" /* ,n)end\nif not c or c==o then return not D end\nlocal E='redisson_lock */
+    "__\007ann\234\253j\31020)\232':\253c\244o,K=\272\245\264\037n\355\264\201E)[2]>0\226" /* __channel'..j:sub(20)..':'..c\nlocal o,K=a('pubsub','numsub',E)[2]>0 and  */
+    "'p\245l\305h\201a\270\246o\240K=\001\244\312\036p\245\264" /* 'publish',a\nif not o then\nK=redis.pcall\nlocal u=redis.pcall('pubsub */
+    "\037shardn\355\264\201E)[2]\no=u\226u>0\226'sp\245l\305h'\n\300P=c\241L\226" /* ','shardnumsub',E)[2]\no=u and u>0 and 'spublish'\nend\nlocal P=c==L and  */
+    "\3404\032\005\273\267\251L,Q,\312(P\247\306):\006\007\202^(\260\353\260\353[1-9]" /* r[4]or a('hget',b,c)\nlocal L,Q,u=(P or ''):match('^(%d+) (%d+) ([1-9] */
+    "\260\260\260\260\002\002\002\002?)%f[ %z]'\250u\240\213L*\031+Q/\031+u<=\206\214" /* %d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nif u then\nif L*1000+Q/1000+u<=f then */
+    "\nz\334\203\263\213D\240\333\015\360\213o\240\324\261\267\251" /* \nz(c)\nelseif D then\nreturn false\nelseif o then\na('hdel',g,c)\nlocal  */
+    "L=J\334,u\2330'\250F\226F\266c\237\324\261,F\252z\334\203I(u\203K(o,E,L" /* L=J(c,u,'0')\nif F and F~=c then a('hdel',g,F)end\nz(c)\nI(u)\nK(o,E,L */
+    "\371s\337-4)\371u\203\333'giv\200'\360\nn=n\342\003\263\244" /* ..' '..s:sub(1,-4)..' '..u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal  */
+    "F=\341sco\224\316\267\366\365\244L,P='s\033pe\321:\253c\267\371F\244\312n\241" /* F=a('zscore',l,c)or '0'\nlocal L,P='suspect:'..c,c..' '..F\nlocal u=n== */
+    "0\226M\241P\226t\276\355b\357(\005\273\233s\004ce\013\3660\270o\226D\237\333" /* 0 and M==P and tonumber(a('hget',b,'since'))or 0\nif o and D then return  */
+    "\015 \277u+3*N<\206\231u>\206\214\n\312f\270o\240\021w\024\201" /* false end\nif u+3*N<f or u>f then\nu=f\nif o then\na('hset',b,'woken', */
+    "P\233s\004ce\201f\203\3700\203\263\244P,B=(\005\273,L\366\306):\006\007\202(%S\353" /* P,'since',f)\nw(0)\nelse\nlocal P,B=(a('hget',b,L)or ''):match('(%S+) ( */
+    "\260\322'\250P\266F\247B\011>\206\214\n\326,L,F\371f\203\3700\203\263\n\312" /* %d+)')\nif P~=F or B+0>f then\na('hset',b,L,F..' '..f)\nw(0)\nelse\nu= */
+    "B\003\212\277u+N<=\206\231\246o\226F\011<=\206\214\nz\334\203\263\213o\240" /* B\nend\nend\nend\nif u+N<=f or not o and F+0<=f then\nz(c)\nelseif o then\n */
+    "f\231\312\275n\035 do\n\341\004crby\316,G,\030,u)\203\277n>0\240\311" /* for u=0,n-1 do\na('zincrby',l,G,a('lindex',j,u))\nend\nif n>0 then\na('l */
+    "\224m\274,1\267\203\311p\033h\274\267\203h=c\003\364,L\203K(o,E\2330\034\333" /* rem',j,1,c)\na('lpush',j,c)\nh=c\nend\na('hdel',b,L)\nK(o,E,'0')\nreturn  */
+    "\015\360\nD=true\nn=n\342\003\212\212\212" /* false\nelse\nD=true\nn=n+1\nend\nend\nend\nend\n */
     ;
 
 static const PORT_FLASH uint8_t lock_before[] =
-    "\217x=d\241\363\245\345\250x\226\326\211.m\002(\272ttl\254),1e15\246q=" /* local x=d=='0'\nlocal i=not x and math.min(a('pttl',g),1e15)\nlocal q= */
-    "i\265\015\226\003t\254\314\246p\245C=x\267x\237p=q\225(\014\305\252" /* i~=-2 and a('hget',g,e)\nlocal p\nlocal C=x\nif x then\np=q and(k=='' or  */
-    "\014m\244p\240t=m \212\263\245n=v:\004\005\202^-(.*)'\246o=t\300" /* k==m)\nif p then t=m end\nelse\nlocal n=v:match('^-(.*)')\nlocal o=ton */
-    "\354b\006(k\3650\245\274q\361n\226\243\336>o\226c<2^53\246z=q\361" /* umber(k)or 0\nlocal u=q and not n and not(c>o and c<2^53)\nlocal z=q and not  */
-    "u\225(\014m\252\250n\244u\237t=m\n\017\224\360d\201t\203\3700\203" /* u and(k==m or not n)\nif u then\nt=m\na('hset',b,'released',t)\nw(0)\n */
-    "\345\015\356\213z\237\217\274q\241\363\226n\267u\252i<=d\007\237\342" /* i=-2\nelseif z then\nlocal u=q=='0' and n\nif u or i<=d+0 then\na('pexpire */
-    "\254\322\203\345\210\301\274n\226q\265n\267u\237\017\360\201m\232" /* ',g,d)\ni=d\nend\nlocal u=n and q~=n\nif u then\na('hset',b,'lease',m.. */
-    "(i\241d\226\330d\232y\252\305)\203\304\250u \227#d>7\240\342\236,i" /* (i==d and ' '..d..y or ''))\nend\nif not u or#d>7 then a('pexpire',b,i */
-    "\341728\344\251H(i\244u\240\303t\254\314\355\251\3311\266,\332\356" /* +172800000)end\nH(i)\nif u then a('hset',g,e,n)end\nreturn{1,c,f}\nelse */
-    "\213n\237\331-\306\020\n\304o>c\240m\266=\302\255k,o \212C=i\241\015\267" /* if n then\nreturn{-1,0,f}\nend\nif o>c then m,c='0'..k,o end\nC=i==-2\nif  */
-    "C\361h\240\331\306I\016\322\343\010+\020\212\301y=\013\267h" /* C and not h then return{1,I(e,d,'1')+0,f}end\nend\nlocal y=false\nif h */
-    "\226C\237" /*  and C then\n */
+    "\217x=d\241\365\244\346\246x\226\325\211.m\004(\272ttl\261),1e15\251p=" /* local x=d=='0'\nlocal i=not x and math.min(a('pttl',g),1e15)\nlocal p= */
+    "i\266\017\226\005t\261\317\251o=\243(p\247H)\222 \3405]\244q\244C" /* i~=-2 and a('hget',g,e)\nlocal o=not(p or H)and r[5]\nlocal q\nlocal C */
+    "=x\336o\270x\240q=p\225(\016\306\247\016m\250q\237t=m \212\263" /* =x and not o\nif x then\nq=p and(k=='' or k==m)\nif q then t=m end\nelse */
+    "\244n=v:\006\007\202^-(.*)\010\312t\276\355b\357(k\3660\244\361p\336" /* \nlocal n=v:match('^-(.*)')\nlocal u=tonumber(k)or 0\nlocal y=p and not  */
+    "n\226\243\334>u\226c<2^53\251z=p\336y\225(\016m\247\246n\250" /* n and not(c>u and c<2^53)\nlocal z=p and not y and(k==m or not n)\nif  */
+    "y\240t=m\n\021\224\363d\201t\203\3700\203\346\017\360\213z\240\217" /* y then\nt=m\na('hset',b,'released',t)\nw(0)\ni=-2\nelseif z then\nlocal  */
+    "\361p\241\365\226n\270y\247i<=d\011\240\343\261\323\203\346\210\300" /* y=p=='0' and n\nif y or i<=d+0 then\na('pexpire',g,d)\ni=d\nend\nlocal  */
+    "\361n\226p\266n\270y\240\021\363\201m\232(i\241d\226\327d\232D\247" /* y=n and p~=n\nif y then\na('hset',b,'lease',m..(i==d and ' '..d..D or  */
+    "\306)\203\277\246y \227#d>7\237\343\236,i\342728\345\252I(i\250" /* ''))\nend\nif not y or#d>7 then a('pexpire',b,i+172800000)end\nI(i)\nif  */
+    "y\237\303t\261\317\356\252\3201\267,\330\360\213n\240\320-\301\022" /* y then a('hset',g,e,n)end\nreturn{1,c,f}\nelseif n then\nreturn{-1,0,f} */
+    "\n\277o\237\320\357r=\202NEEDS\304o)\33799)}\277u>c\237m" /* \nend\nif o then return{err=('NEEDS '..o):sub(1,99)}end\nif u>c then m */
+    "\267=\302\253k,u \212C=i\241\017\270C\336h\237\320\301J\020\323\344\013+\022" /* ,c='0'..k,u end\nC=i==-2\nif C and not h then return{1,J(e,d,'1')+0,f} */
+    "\212\300\361\015\270h\226C\240" /* end\nend\nlocal y=false\nif h and C then\n */
     ;
 
 static const PORT_FLASH uint8_t lock_after[] =
-    "\213x\237\213p\240\342\254\343'\251\213\014\305\361p\240z\016" /* if x then\nif p then a('pexpire',g,'1')end\nif k=='' and not p then z(e */
-    "\251\217\023p\252\272ttl\254)\241\015\ny=c\226N(nil,p\226e)\241'giv\200'\356" /* )end\nlocal c=p or a('pttl',g)==-2\ny=c and N(nil,p and e)=='given'\nelse */
-    "\ny=N\016,q\226e\244y\241true\237k=I\016\322\343\032z\016\203H(d\203\331\306" /* \ny=N(e,q and e)\nif y==true then\nk=I(e,d,'1')\nz(e)\nH(d)\nreturn{1, */
-    "k+\020\n\304y\240\345\272ttl\254)\263\213q\240\205\270\254\251\212" /* k+0,f}\nend\nif y then i=a('pttl',g)elseif q then a('del',g)end\nend\n */
-    "\304x\237\213p\361y\237\205\270\254\244m\265\363\240\017" /* end\nif x then\nif p and not y then\na('del',g)\nif m~='0' then a('hset',b,' */
-    "\224\360d\201t\251\212\331(p\252k\265\305\226t\241k)\223 1\252\276\020\n\304" /* released',t)end\nend\nreturn{(p or k~='' and t==k)and 1 or 0,0,f}\nend\nif  */
-    "L\361C\237\340sco\224\313\314\203\362\233w\022\032\304v\241\363" /* L and not C then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nif v=='0' */
-    "\240\331\276i,\332\301\023\250K \227(\3674\030\305)\3648)\265r\364" /*  then return{0,i,f}end\nlocal c=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\244c\237\217\274K\225(\307pos\275\314\233MAXLEN\201\027\365\026" /* 8)\nif c then\nlocal u=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
-    ",\027)\223 \027\244\250u\240\340add\313\233XX\201\276e\251\327\314,\367" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
-    "4\030\302 0\315v\203\3700\203\274u\252\205rp\031h\275\314)\033\n\340add\313\233GT\201f+\326\211" /* 4]or '0 0 '..v)\nw(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\326x(i,0)+(u\341)*G\314\203\342\275\3432096\344\032\342\313\343209" /* .max(i,0)+(u+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\344\032\212\327\314,A[1]\371A[2]\371v\244h\226h\265e\240" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v)\nif h and h~=e then  */
-    "\345\033 \212\331\276i,\332\n" /* i=-1 end\nreturn{0,i,f}\n */
+    "\213x\240\213q\237\343\261\344'\252\213\016\306\336q\237z\020" /* if x then\nif q then a('pexpire',g,'1')end\nif k=='' and not q then z(e */
+    "\252\217\025q\247\272ttl\261)\241\017\n\361c\226O(nil,q\226e)\241'giv\200'\360" /* )end\nlocal c=q or a('pttl',g)==-2\ny=c and O(nil,q and e)=='given'\nelse */
+    "\n\361O\020,p\226e\250y\241true\240k=J\020\323\344\034z\020\203I(d\203\320\301" /* \ny=O(e,p and e)\nif y==true then\nk=J(e,d,'1')\nz(e)\nI(d)\nreturn{1, */
+    "k+\022\n\277y\237\346\272ttl\261)\263\213p\237\205\271\261\252\212" /* k+0,f}\nend\nif y then i=a('pttl',g)elseif p then a('del',g)end\nend\n */
+    "\277x\240\213q\336y\240\205\271\261\250m\266\365\237\021" /* end\nif x then\nif q and not y then\na('del',g)\nif m~='0' then a('hset',b,' */
+    "\224\363d\201t\252\212\320(q\247k\266\306\226t\241k)\222 1\247\275\022\n\277" /* released',t)end\nend\nreturn{(q or k~='' and t==k)and 1 or 0,0,f}\nend\nif  */
+    "M\336C\240\341sco\224\316\317\203\364\233w\024\034\277v\241\365" /* M and not C then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nif v=='0' */
+    "\237\320\275i,\330\300\025\246H \227(\3404\032\306)\3378)\266s\337" /*  then return{0,i,f}end\nlocal c=not H or(r[4]or ''):sub(1,8)~=s:sub(1, */
+    "8\250c\240\217\312H\225(\311pos\274\317\233MAXLEN\201\031\366\030" /* 8)\nif c then\nlocal u=H and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
+    ",\031)\222 \031\250\246u\237\341add\316\233XX\201\275e\252\326\317,\340" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',b,e,r[ */
+    "4\032\302 0\304v\203\3700\203\312u\247\205rp\033h\274\317)\035\n\341add\316\233GT\201f+\325\211" /* 4]or '0 0 '..v)\nw(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
+    ".\325x(i,0)+(u\342)*G\317\203\343\274\3442096\345\034\343\316\344209" /* .max(i,0)+(u+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
+    "6\345\034\212\326\317,A[1]\371A[2]\371v\250h\226h\266e\237" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v)\nif h and h~=e then  */
+    "\346\035 \212\320\275i,\330\n" /* i=-1 end\nreturn{0,i,f}\n */
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\217\376C(K\246x='\321s\300_\215ck__\005ann\234\255j\32520)\232':\255" /* local function C(K)\nlocal x='redisson_lock__channel'..j:sub(20)..':'.. */
-    "K\245d=\272\247\271\035n\354\271\201x)[2]>0\226'p\247l\277h'\267\250d\237\217" /* K\nlocal d=a('pubsub','numsub',x)[2]>0 and 'publish'\nif not d then\nlocal  */
-    "E=\034p\247\271\035shardn\354\271\201x)[2]\nd=E\226E>0\226'sp\247l\277h'" /* E=redis.pcall('pubsub','shardnumsub',x)[2]\nd=E and E>0 and 'spublish' */
-    "\001\335d,x\n\301q=\003t\204l\254\246Q=\003\273\233ho" /* \nend\nreturn d,x\nend\nlocal q=a('hgetall',g)\nlocal Q=a('hget',b,'ho */
-    "ld\006'\246R=e\241'*'\226\014\305\245c,A,\345{},{},0\nf\231y=\306#q,2 do" /* lder')\nlocal R=e=='*' and k==''\nlocal c,A,i={},{},0\nfor y=1,#q,2 do */
-    "\245p,S,t=q[y],q[y\341]:\004\005\202^(\253\036\347'\246B=S\252p\241Q\226" /* \nlocal p,S,t=q[y],q[y+1]:match('^(%d+) (%d+) ')\nlocal B=S or p==Q and  */
-    "m\267p\241'sha\320'\252t\225(t\300\354b\006(t)<=\206\231t\300\354b\006(t)>=f+2e9)\214\356" /* m\nif p=='shared' or t and(tonumber(t)<=f or tonumber(t)>=f+2e9)then\nelse */
-    "if\016\241'*'\252e\241p)\223(\014\305\252\014B)\223(R\252\250c[1])\214\nc[#c\341]=p\n" /* if(e=='*' or e==p)and(k=='' or k==B)and(R or not c[1])then\nc[#c+1]=p\n */
-    "c[p]=B\356\nA[t\2520]=(A[t\2520\0300)+(q[y\341]:\004\005\202 \370\253\317%f[ %z]'" /* c[p]=B\nelse\nA[t or 0]=(A[t or 0]or 0)+(q[y+1]:match(' w(%d+)%f[ %z]' */
-    "\3651\203\345\326\211.\326x(i,t\300\354b\006(t\365\326\211.hu\353\203\212\304v\241'\015'\237" /* )or 1)\ni=math.max(i,tonumber(t)or math.huge)\nend\nend\nif v=='-2' then\n */
-    "\217B=0\nf\231Q,p \002 ipairs\336)do\245d,x=C(p\244d\226c[p]\214\n" /* local B=0\nfor Q,p in ipairs(c)do\nlocal d,x=C(p)\nif d and c[p]then\n */
-    "a(d,x\266[p]\203B=1\001\212\331B\266[1]\223 B\2410\2261\252\020\n\304" /* a(d,x,c[p])\nB=1\nend\nend\nreturn{B,c[1]and B==0 and 1 or 0,f}\nend\nif  */
-    "i>0\361c[1]\214 \331\276\020\304i>0\226i<\326\211.hu\353\237\217" /* i>0 and not c[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal  */
-    "p={}\nf\231t,B \002 pairs(A)do\np[#p\341]=t\371B\001\342\236,i-f" /* p={}\nfor t,B in pairs(A)do\np[#p+1]=t..' '..B\nend\na('pexpire',b,i-f */
-    "\341728\344\203\303t\254\266[1]\2330 0 0 0\035sha\320\201tab\337.c\300cat(p\233 \010\203" /* +172800000)\na('hset',g,c[1],'0 0 0 0','shared',table.concat(p,' '))\n */
-    "\323\254\266[1]\246p=\272ttl\254\244p<0\252f+p>i\240\342" /* a('hdel',g,c[1])\nlocal p=a('pttl',g)\nif p<0 or f+p>i then a('pexpire */
-    "\254,i-f\251H(i-f\246d,x=C(h\252\305\244d\240\352(d,x\233" /* ',g,i-f)end\nH(i-f)\nlocal d,x=C(h or '')\nif d then redis.pcall(d,x,' */
-    "0'\251\331\306\020\n\301d=\013\267h\225\336[1\030\250q[1])\214" /* 0')end\nreturn{1,0,f}\nend\nlocal d=false\nif h and(c[1]or not q[1])then */
-    "\n" /* \n */
+    "\213\3405]\214 \320\357r=\202NEEDS\304\3405])\33799)}\300\376" /* if r[5]then return{err=('NEEDS '..r[5]):sub(1,99)}end\nlocal function  */
+    "C(H\251x='\332s\276_\215ck__\007ann\234\253j\31020)\232':\253H\244d=\272" /* C(H)\nlocal x='redisson_lock__channel'..j:sub(20)..':'..H\nlocal d=a('p */
+    "\245\264\037n\355\264\201x)[2]>0\226'p\245l\305h'\270\246d\240\217E=\036" /* ubsub','numsub',x)[2]>0 and 'publish'\nif not d then\nlocal E=redis.pcall(' */
+    "p\245\264\037shardn\355\264\201x)[2]\nd=E\226E>0\226'sp\245l\305h'\003\333d" /* pubsub','shardnumsub',x)[2]\nd=E and E>0 and 'spublish'\nend\nreturn d */
+    ",x\n\300q=\005t\204l\261\251R=\005\273\233hold\357\010S" /* ,x\nend\nlocal q=a('hgetall',g)\nlocal R=a('hget',b,'holder')\nlocal S */
+    "=e\241'*'\226\016\306\244c,A,\346{},{},0\nf\231\361\301#q,2 do\244p,T,t=q" /* =e=='*' and k==''\nlocal c,A,i={},{},0\nfor y=1,#q,2 do\nlocal p,T,t=q */
+    "[y],q[y\342]:\006\007\202^(\260\353\260\352\010B=T\247p\241R\226m\270p\241'sha" /* [y],q[y+1]:match('^(%d+) (%d+) ')\nlocal B=T or p==R and m\nif p=='sha */
+    "\331'\247t\225(t\276\355b\357(t)<=\206\231t\276\355b\357(t)>=f+2e9)\214\360if\020\241'*'" /* red' or t and(tonumber(t)<=f or tonumber(t)>=f+2e9)then\nelseif(e=='*' */
+    "\247e\241p)\222(\016\306\247\016B)\222(S\247\246c[1])\214\nc[#c\342]=p\nc[p]=B\360" /*  or e==p)and(k=='' or k==B)and(S or not c[1])then\nc[#c+1]=p\nc[p]=B\nelse */
+    "\nA[t\2470]=(A[t\2470\0320)+(q[y\342]:\006\007\202 \370\260\322%f[ %z]'\3661\203\346\325" /* \nA[t or 0]=(A[t or 0]or 0)+(q[y+1]:match(' w(%d+)%f[ %z]')or 1)\ni=ma */
+    "\211.\325x(i,t\276\355b\357(t\366\325\211.hu\354\203\212\277v\241'\017'\240\217B=" /* th.max(i,tonumber(t)or math.huge)\nend\nend\nif v=='-2' then\nlocal B= */
+    "0\nf\231R,p \004 ipairs\334)do\244d,x=C(p\250d\226c[p]\214\na(d,x\267[" /* 0\nfor R,p in ipairs(c)do\nlocal d,x=C(p)\nif d and c[p]then\na(d,x,c[ */
+    "p]\203B=1\003\212\320B\267[1]\222 B\2410\2261\247\022\n\277i>0\336" /* p])\nB=1\nend\nend\nreturn{B,c[1]and B==0 and 1 or 0,f}\nend\nif i>0 and not  */
+    "c[1]\214 \320\275\022\277i>0\226i<\325\211.hu\354\240\217p={}\nf\231" /* c[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal p={}\nfor  */
+    "t,B \004 pairs(A)do\np[#p\342]=t\371B\003\343\236,i-f\342728\345" /* t,B in pairs(A)do\np[#p+1]=t..' '..B\nend\na('pexpire',b,i-f+172800000 */
+    "\203\303t\261\267[1]\2330 0 0 0\037sha\331\201tab\335.c\276cat(p\233 \013\203\324\261" /* )\na('hset',g,c[1],'0 0 0 0','shared',table.concat(p,' '))\na('hdel',g */
+    "\267[1]\251p=\272ttl\261\250p<0\247f+p>i\237\343\261,i-f\252" /* ,c[1])\nlocal p=a('pttl',g)\nif p<0 or f+p>i then a('pexpire',g,i-f)end\n */
+    "I(i-f\251d,x=C(h\247\306\250d\237\001(d,x\2330'\252\320" /* I(i-f)\nlocal d,x=C(h or '')\nif d then redis.pcall(d,x,'0')end\nreturn{ */
+    "\301\022\n\300d=\015\270h\225\334[1\032\246q[1])\214\n" /* 1,0,f}\nend\nlocal d=false\nif h and(c[1]or not q[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\213c[1]\214 \342\254\343'\251f\231y=\306#q,2 do\267q[y]\265c[1]\214 " /* if c[1]then a('pexpire',g,'1')end\nfor y=1,#q,2 do\nif q[y]~=c[1]then  */
-    "\323\254,q[y]\251\212d=N(nil\266[1])\241'giv\200'\n\304c[1]\223 \250" /* a('hdel',g,q[y])end\nend\nd=N(nil,c[1])=='given'\nend\nif c[1]and not  */
-    "d\240\205\270\254\251\331c[1]\223 1\252\276\020\n" /* d then a('del',g)end\nreturn{c[1]and 1 or 0,0,f}\n */
+    "\213c[1]\214 \343\261\344'\252f\231\361\301#q,2 do\270q[y]\266c[1]\214 " /* if c[1]then a('pexpire',g,'1')end\nfor y=1,#q,2 do\nif q[y]~=c[1]then  */
+    "\324\261,q[y]\252\212d=O(nil\267[1])\241'giv\200'\n\277c[1]\222 \246" /* a('hdel',g,q[y])end\nend\nd=O(nil,c[1])=='given'\nend\nif c[1]and not  */
+    "d\237\205\271\261\252\320c[1]\222 1\247\275\022\n" /* d then a('del',g)end\nreturn{c[1]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
-    "\217a\266,u,q=\346pack(KEYS\246d=\333\334\245b=d\202time'\246" /* local a,c,u,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
-    "j=b[1]*\027+\326\211.f\215\227(b[2]/\027\246\376r(k\246b='\321" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
-    "s\300_\215ck__\005ann\234\255c\32520)\232':\255k\267d\202p\247\271\035n\354\271\236)[2]>0\240" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
-    "\335true \301e=\034p\247\271\035shardn\354\271\236)[2]\n\335" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "e\226e>0\n\301\376b\016\246h=t\300\354b\006(\016\252\305):\004\005\202" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
-    "^\253+$\010\3650\n\335h<2^53\226h\2520\n\301g=d\202h\353t\204l\201a\246" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
-    "m=d\202hm\353t\201q\233t\022\035hold\006\035\360\035limit'\246s=d\202lran\353\201c," /* m=d('hmget',q,'token','holder','lease','limit')\nlocal s=d('lrange',c, */
-    "\276\033\246o=\326\211.m\002(d\202pttl\201a),1e15\246i\266={},{}\nf\231e,a \002" /* 0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor e,a in */
-    "(m[4\030\305):g\004\005\202(\253\036\317\010do\ne,a=b\016),b(a\244e>0\226e<1e9\226" /* (m[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e<1e9 and  */
-    "a>j\226a<j+2e9\240i[#i\341]=e \212\212tab\337.s\227t(i\203f\231l=\306#g,2 d" /* a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor l=1,#g,2 d */
-    "o\245f,h=g[l],g[l\341]\245n,a,p,g,l=h:\004\005\202^(\253\036\036\036" /* o\nlocal f,h=g[l],g[l+1]\nlocal n,a,p,g,l=h:match('^(%d+) (%d+) (%d+) (%d */
-    "\317(%+?)%f[ %z]'\244n\237\213b(a)>j\226b(a)<j+2e9\237c[#c\341]={b" /* +)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\nc[#c+1]={b */
-    "(a)-j\355,b(p)%2^16+2^16*((i[1\0300)\341),g,l,\332\001\263\213f\265'sha\320'\361" /* (a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,l,f}\nend\nelseif f~='shared' and not  */
-    "c[1]\214\245a,g,l=(m[3\030\305):\004\005\202^(\253\036\317(%+?)%f[ %z]'\244" /* c[1]then\nlocal a,g,l=(m[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif  */
-    "a\265m[1]\214 g,l='\201\305 \301a=f\241m[2]\nc[1]={o,a\226m[1],b(h)%2^" /* a~=m[1]then g,l='','' end\nlocal a=f==m[2]\nc[1]={o,a and m[1],b(h)%2^ */
-    "16,a\226g,l,\332\001\212tab\337.s\227t\336,\375(a,b)\335a[1]>b[1\030" /* 16,a and g,l,f}\nend\nend\ntable.sort(c,function(a,b)return a[1]>b[1]or  */
-    "a[1]\241b[1]\223 a[6]<b[6]\200d\244\250c[1]\214 c[1]={o,\013,\276\013\233\201" /* a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1]={o,false,0,false,'', */
-    "\305}\301a={#s+2^32*#c}\nf\231m,\206\002 ipairs\336)do\245o\355,p,g,l," /* ''}end\nlocal a={#s+2^32*#c}\nfor m,f in ipairs(c)do\nlocal o,n,p,g,l, */
-    "t=\346pack(f\246f=0\267n\237f=r(t)\223 3\2521\267b(g)>0\226b(g" /* t=unpack(f)\nlocal f=0\nif n then\nf=r(t)and 3 or 1\nif b(g)>0 and b(g */
-    ")<2^32\240f=f+8*g+4*#l \212\212f\231m,h \002 ipairs({o,b(n),p,f,t})do" /* )<2^32 then f=f+8*g+4*#l end\nend\nfor m,h in ipairs({o,b(n),p,f,t})do */
-    "\na[#a\341]=h\001\304i[2]\223 c[1][3]>=2^16\237a[6]=tab\337.c\300ca" /* \na[#a+1]=h\nend\nend\nif i[2]and c[1][3]>=2^16 then\na[6]=table.conca */
-    "t(i\233 \201\306\326\211.m\002(#i,9))\371a[6]\001f\231m,k \002 ipairs(s)do\245" /* t(i,' ',1,math.min(#i,9))..' '..a[6]\nend\nfor m,k in ipairs(s)do\nlocal  */
-    "b=d\202h\353t\201q,k\246f\314=2,\326\211.hu\353\245g,h\266=(b\252\305):\004\005\202^" /* b=d('hget',q,k)\nlocal f,e=2,math.huge\nlocal g,h,c=(b or ''):match('^ */
-    "(\253\036\350[1-9]\253\253\253\253\377\377\377\377?)%f[ %z]'\244c\237f\314=\306g*" /* (%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g* */
-    "\027+h/\027+c\267b:f\366\202^\253+ \253+ \253+ S\253+%f[ %z]\010\214 f=5 \212\263" /* 1000+h/1000+c\nif b:find('^%d+ %d+ %d+ S%d+%f[ %z]')then f=5 end\nelse */
-    "\213\250b\237f\314=\276t\300\354b\006(d\202zsco\224\201u,k\3650\203\301b=0\267" /* if not b then\nf,e=0,tonumber(d('zscore',u,k)or 0)\nend\nlocal b=0\nif  */
-    "e>j\240b=r(k)\223 2\2521 \212a[#a\341]=f\na[#a\341]=b\na[#a\341]=k\001\335" /* e>j then b=r(k)and 2 or 1 end\na[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn  */
-    "a\n" /* a\n */
+    "\217a\267,v,q=\347pack(KEYS\251d=\350\351\244b=d\202time\010" /* local a,c,v,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
+    "j=b[1]*\031+\325\211.f\215\227(b[2]/\031\251\376r(k\251b='\332" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
+    "s\276_\215ck__\007ann\234\253c\31020)\232':\253k\270d\202p\245\264\037n\355\264\236)[2]>0\237" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
+    "\333true \300e=\036p\245\264\037shardn\355\264\236)[2]\n\333" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
+    "e\226e>0\n\300\376b\020\251h=t\276\355b\357(\020\247\306):\006\007\202" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
+    "^\260+$\013\3660\n\333h<2^53\226h\2470\n\300g=d\202h\354t\204l\201a\251" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
+    "l=d\202hm\354t\201q\233t\024\037hold\357\037\363\037limit\037needs\010s=d\202lr" /* l=d('hmget',q,'token','holder','lease','limit','needs')\nlocal s=d('lr */
+    "an\354\201c,\275\035\251o=\325\211.m\004(d\202pttl\201a),1e15\251i\267={},{}\nf\231" /* ange',c,0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor  */
+    "e,a \004(l[4\032\306):g\006\007\202(\260\353\260\322\013do\ne,a=b\020),b(a\250e>0\226e" /* e,a in(l[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e */
+    "<1e9\226a>j\226a<j+2e9\237i[#i\342]=e \212\212tab\335.s\227t(i\203f\231m" /* <1e9 and a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor m */
+    "=\301#g,2 do\244f,h=g[m],g[m\342]\244n,a,p,g,m=h:\006\007\202^(\260\353\260" /* =1,#g,2 do\nlocal f,h=g[m],g[m+1]\nlocal n,a,p,g,m=h:match('^(%d+) (%d */
+    "\353\260\353\260\322(%+?)%f[ %z]'\250n\240\213b(a)>j\226b(a)<j+2e9\240" /* +) (%d+) (%d+)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\n */
+    "c[#c\342]={b(a)-j\356,b(p)%2^16+2^16*((i[1\0320)\342),g,m,\330\003\263\213f\266" /* c[#c+1]={b(a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,m,f}\nend\nelseif f~= */
+    "'sha\331'\336c[1]\214\244a,g,m=(l[3\032\306):\006\007\202^(\260\353\260\322" /* 'shared' and not c[1]then\nlocal a,g,m=(l[3]or ''):match('^(%d+) (%d+) */
+    "(%+?)%f[ %z]'\250a\266l[1]\214 g,m='\201\306 \300a=f\241l[2]\nc[1]={o" /* (%+?)%f[ %z]')\nif a~=l[1]then g,m='','' end\nlocal a=f==l[2]\nc[1]={o */
+    ",a\226l[1],b(h)%2^16,a\226g,m,\330\003\212tab\335.s\227t\334,\375(a," /* ,a and l[1],b(h)%2^16,a and g,m,f}\nend\nend\ntable.sort(c,function(a, */
+    "b)\333a[1]>b[1\032a[1]\241b[1]\222 a[6]<b[6]\200d\250\246c[1]\214 c[1]" /* b)return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1] */
+    "={o,\015,\275\015\233\201\306}\300a={#s+2^32*#c}\nf\231t,\206\004 ipairs\334" /* ={o,false,0,false,'',''}end\nlocal a={#s+2^32*#c}\nfor t,f in ipairs(c */
+    ")do\244o\356,p,g,m,\312\347pack(f\251f=0\270n\240f=r(u)\222 3\247" /* )do\nlocal o,n,p,g,m,u=unpack(f)\nlocal f=0\nif n then\nf=r(u)and 3 or  */
+    "1\270b(g)>0\226b(g)<2^32\237f=f+8*g+4*#m \212\212f\231t,h \004 ipai" /* 1\nif b(g)>0 and b(g)<2^32 then f=f+8*g+4*#m end\nend\nfor t,h in ipai */
+    "rs({o,b(n),p+(l[5]\222 2^48\2470),f,u})do\na[#a\342]=h\003\277i[2]" /* rs({o,b(n),p+(l[5]and 2^48 or 0),f,u})do\na[#a+1]=h\nend\nend\nif i[2] */
+    "\222 c[1][3]>=2^16\240a[6]=tab\335.c\276cat(i\233 \201\301\325\211.m\004(#i,9))\371" /* and c[1][3]>=2^16 then\na[6]=table.concat(i,' ',1,math.min(#i,9))..' '.. */
+    "a[6]\003f\231t,k \004 ipairs(s)do\244b=d\202h\354t\201q,k\251f\317=2," /* a[6]\nend\nfor t,k in ipairs(s)do\nlocal b=d('hget',q,k)\nlocal f,e=2, */
+    "\325\211.hu\354\244g,h\267=(b\247\306):\006\007\202^(\260\353\260\353[1-9]\260\260\260\260\002" /* math.huge\nlocal g,h,c=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
+    "\002\002\002?)%f[ %z]'\250c\240f\317=\301g*\031+h/\031+c\270b:f\367\202^\260" /* ?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g*1000+h/1000+c\nif b:find('^%d */
+    "+ \260+ \260+ S\260+%f[ %z]\013\214 f=5 \212\263\213\246b\240f\317=\275t\276\355b\357" /* + %d+ %d+ S%d+%f[ %z]')then f=5 end\nelseif not b then\nf,e=0,tonumber */
+    "(d\202zsco\224\201v,k\3660\203\300b=0\270e>j\237b=r(k)\222 2\2471 \212" /* (d('zscore',v,k)or 0)\nend\nlocal b=0\nif e>j then b=r(k)and 2 or 1 end\n */
+    "a[#a\342]=f\na[#a\342]=b\na[#a\342]=k\003\333a\n" /* a[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn a\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\217as=3\245p=\326\211.m\002(\272ttl\254),1e15\246I=p\265\015\226\235" /* local as=3\nlocal p=math.min(a('pttl',g),1e15)\nlocal I=p~=-2 and a('h */
-    "m\353t\254\314\233sha\320\010\227{}\245ab,a\023I[1],I[2]\245S,E,\204,Q=(ab\252" /* mget',g,e,'shared')or{}\nlocal ab,ac=I[1],I[2]\nlocal S,E,al,Q=(ab or  */
-    "\305):\004\005\202^(\253\036\036\350%S\317'\246ad=ab\361S\361a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad=ab and not S and not a */
-    "c\267ad\237S,E,\204,Q=m:\004\005\202^\253+$'\365\302\201f+(p<0\226d\252\326\211.m\002" /* c\nif ad then\nS,E,al,Q=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
-    "(p,1e9)),ab:\004\005\202^\253+$'\365'1\201d\232y\n\301\376V(n\246" /* (p,1e9)),ab:match('^%d+$')or '1',d..y\nend\nlocal function V(n)\nlocal  */
-    "\345t\300\354b\006(n\3650\n\335i>\206\223 i<f+2e9\226i\001E=V(E\3650\245" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nE=V(E)or 0\nlocal  */
-    "C,x={},0\nf\231i,T \002(ac\252\305):g\004\005\202(\253\036\317\010do\n\345V(i\244i\237" /* C,x={},0\nfor i,T in(ac or ''):gmatch('(%d+) (%d+)')do\ni=V(i)\nif i then\n */
-    "C[i]=(C[i\0300)+T\nx=x+T\001\301\376ae(n\246W=t\300\354" /* C[i]=(C[i]or 0)+T\nx=x+T\nend\nend\nlocal function ae(n)\nlocal W=tonum */
-    "b\006(n\3650\n\335W>0\226W<1e9\226W\252\326\211.hu\353\n\301aa,X,U" /* ber(n)or 0\nreturn W>0 and W<1e9 and W or math.huge\nend\nlocal aa,X,U */
-    "=ae(ARGV[2]),\326\211.hu\353,{}\245\376D(o,O\244x\2410\240X,U=\326\211" /* =ae(ARGV[2]),math.huge,{}\nlocal function D(o,O)\nif x==0 then X,U=math */
-    ".hu\353,{}\304o<\326\211.hu\353\237X=\326\211.m\002(X,o\203U[o]=\326\211.\326x(U[o\030" /* .huge,{}end\nif o<math.huge then\nX=math.min(X,o)\nU[o]=math.max(U[o]or  */
-    "O,O\203\212\212f\231o,O \002(\003\273\233limit'\365\305):g\004\005\202(\253\036" /* O,O)\nend\nend\nfor o,O in(a('hget',b,'limit')or ''):gmatch('(%d+) (%d */
-    "\317\010do\nO=V(O\244O\240D(ae(o),O\251\301\376ao(\246" /* +)')do\nO=V(O)\nif O then D(ae(o),O)end\nend\nlocal function ao()\nlocal  */
-    "n={}\nf\231o \002 pairs(U)do n[#n\341]=o \212tab\337.s\227t(n\203f\231q,o \002 ipa" /* n={}\nfor o in pairs(U)do n[#n+1]=o end\ntable.sort(n)\nfor q,o in ipa */
-    "irs(n)do n[q]=o\371U[o]\212\335tab\337.c\300cat(n\233 \032\301" /* irs(n)do n[q]=o..' '..U[o]end\nreturn table.concat(n,' ')\nend\nlocal  */
-    "\376am(o\203\335x>=\326\211.m\002(o,X\203\301\376av(q\203f\231" /* function am(o)\nreturn x>=math.min(o,X)\nend\nlocal function av(q)\nfor  */
-    "\345q,q+8 do\245n=\026,i\244\250n\240\335\013 \301" /* i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal  */
-    "af,ag,F=(\003\273\355\365\305):\004\005\202^(\253\036\036\347S'\244F\225(n" /* af,ag,F=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif F and(n */
-    "\241e\252af*\027+ag/\027+F>f)\214 \335n \212\212\301B={}\245" /* ==e or af*1000+ag/1000+F>f)then return n end\nend\nend\nlocal B={}\nlocal  */
-    "\274{}\245ah\245Y\245an\245ap=m\364\0330)\265r\364\0330\246" /* u={}\nlocal ah\nlocal Y\nlocal an\nlocal ap=m:sub(1,-10)~=r:sub(1,-10)\nlocal  */
-    "\376aq(R,P,i,ai,Q,o\203D(o,i\203C[i]=(C[i\0300)\341\nx=x\341\nB[#B\341]=R" /* function aq(R,P,i,ai,Q,o)\nD(o,i)\nC[i]=(C[i]or 0)+1\nx=x+1\nB[#B+1]=R */
-    "\nB[#B\341]=P\371i\371ai\371Q\n\301\376at(\244C[E" /* \nB[#B+1]=P..' '..i..' '..ai..' '..Q\nend\nlocal function at()\nif C[E */
-    "]\214\nC[E]=C[E]\033\nx=x\033\001\301\376ar(Z\246au,P=" /* ]then\nC[E]=C[E]-1\nx=x-1\nend\nend\nlocal function ar(Z)\nlocal au,P= */
-    "\326\211.f\224xp(Z\246D=\326\211.\326x(2^(P-5),1\203\335\326\211.ceil((f+Z)/D)*" /* math.frexp(Z)\nlocal D=math.max(2^(P-5),1)\nreturn math.ceil((f+Z)/D)* */
-    "D\n\301\376aj(R,Z,ai,Q,o,D,P\246ak=t\300\354b\006(m\3650\nm" /* D\nend\nlocal function aj(R,Z,ai,Q,o,D,P)\nlocal ak=tonumber(m)or 0\nm */
-    "=ak>=t\300\354b\006(r)\223 ak<2^53\225\202%.0f\010:f\227\004(ak\341\365r\267R\241e\240" /* =ak>=tonumber(r)and ak<2^53 and('%.0f'):format(ak+1)or r\nif R==e then  */
-    "ah=m \212aq(R,m,ar(Z),ai,Q,o\203u[#u\341]={R,D,P,m\371f\371Z}\n\301" /* ah=m end\naq(R,m,ar(Z),ai,Q,o)\nu[#u+1]={R,D,P,m..' '..f..' '..Z}\nend\nlocal  */
-    "\376ak(Z\246q,a\345\276\013\nwhi\337#u<as do\245n=h\267q>0\240" /* function ak(Z)\nlocal q,ai=0,false\nwhile#u<as do\nlocal n=h\nif q>0 then  */
-    "n=\026,q\251\213Z\225(\250n\252n\241Z)\214\267ai\252am(aa)\214" /* n=a('lindex',j,q)end\nif Z and(not n or n==Z)then\nif ai or am(aa)then */
-    " \335\212aj(Z\322\343\201d\232y,aa\203Z=nil\nq=q\341\356\213\250n\237\261" /*  return end\naj(Z,d,'1',d..y,aa)\nZ=nil\nq=q+1\nelseif not n then\nreturn */
-    "\356\245P='\321s\300_\215ck__\005ann\234\255j\32520)\232':\255n\245D=\272" /* \nelse\nlocal P='redisson_lock__channel'..j:sub(20)..':'..n\nlocal D=a('p */
-    "\247\271\035n\354\271\201P)[2]>0\226'p\247l\277h'\267\250D\237\217Z=\034" /* ubsub','numsub',P)[2]>0 and 'publish'\nif not D then\nlocal Z=redis.pcall(' */
-    "p\247\271\035shardn\354\271\201P)[2]\nD=Z\226Z>0\226'sp\247l\277h'\n\301as" /* pubsub','shardnumsub',P)[2]\nD=Z and Z>0 and 'spublish'\nend\nlocal as */
-    "=n\241J\226\3674\030\003\273\355\246af,ag,F=(as\252\305):\004\005\202^(\253\036" /* =n==J and s[4]or a('hget',b,n)\nlocal af,ag,F=(as or ''):match('^(%d+) (%d */
-    "\350[1-9]\253\253\253\253\377\377\377\377?)%f[ %z]'\246Z=(as\252\305):\004\005\202^\253" /* +) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Z=(as or ''):match('^%d */
-    "+ \253+ \253+ S(\253\317%f[ %z]'\246o=ae(Z\244F\226af*\027+ag/\027+F<=" /* + %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ae(Z)\nif F and af*1000+ag/1000+F<= */
-    "\037\267x>=X\240\335\212z(n\203\263\213D\225(ai\252\250Z\252am(" /* f then\nif x>=X then return end\nz(n)\nelseif D and(ai or not Z or am( */
-    "o))\214\267\250Z\240an=q-#u \304\250F\240Y={n,D,P}\212\261" /* o))then\nif not Z then an=q-#u end\nif not F then Y={n,D,P}end\nreturn */
-    "\356\213D\237\213V((\003t\254\355\365\305):\004\005\202^\253+ (\253\347\010)\214\n" /* \nelseif D then\nif V((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\n */
-    "z(n\203\263\naj(n,F\2330\201\302\201o,D,P\203q=q\341\001\263\213F\237q=q\341\356" /* z(n)\nelse\naj(n,F,'0','0',o,D,P)\nq=q+1\nend\nelseif F then\nq=q+1\nelse */
-    "\213x\2410\237\261\356\245F,Z=\340sco\224\313\355\365\302\035s\031pe\316:\255" /* if x==0 then\nreturn\nelse\nlocal F,Z=a('zscore',l,n)or '0','suspect:'.. */
-    "n\245ae,X=(\003\273,Z\365\305):\004\005\202(%S\036\317'\244ae\265F\252t" /* n\nlocal ae,X=(a('hget',b,Z)or ''):match('(%S+) (%d+)')\nif ae~=F or t */
-    "\300\354b\006(X)>\037\n\327,Z,F\371f\203\3700\203X=f\n\304X+M<=\206" /* onumber(X)>f then\na('hset',b,Z,F..' '..f)\nw(0)\nX=f\nend\nif X+M<=f  */
-    "\231t\300\354b\006(F)<=\037\nz(n\203\263\na\345true\nq=q\341\001\212\212\212" /* or tonumber(F)<=f then\nz(n)\nelse\nai=true\nq=q+1\nend\nend\nend\nend\n */
-    "\301\376Z(q\246I,F=\003t\204l\254),{}\nf\231\345\306#I,2 do" /* end\nlocal function Z(q)\nlocal I,F=a('hgetall',g),{}\nfor i=1,#I,2 do */
-    "\245C=I[i\341]:\004\005\202^\253+ (\253\347'\246X=C\226I[i]\265'sha\320'\361" /* \nlocal C=I[i+1]:match('^%d+ (%d+) ')\nlocal X=C and I[i]~='shared' and not  */
-    "V(C\244I[i]\265e\225(q\252X)\214 F[#F\341]=I[i]\212\212f\231\345\306#F,\027" /* V(C)\nif I[i]~=e and(q or X)then F[#F+1]=I[i]end\nend\nfor i=1,#F,1000 */
-    " do\n\323\254,\346pack(F,i,\326\211.m\002(i+999,#F))\203\212\301\376" /*  do\na('hdel',g,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function  */
-    "I(F\246V,X={},0\nf\231i,T \002 pairs(C)do\267T>0\237V[#V\341]=i\371" /* I(F)\nlocal V,X={},0\nfor i,T in pairs(C)do\nif T>0 then\nV[#V+1]=i..' '.. */
-    "T\nX=\326\211.\326x(X,i\203\212\301q=X-f\245ae=#u>0\226p\265\015\226" /* T\nX=math.max(X,i)\nend\nend\nlocal q=X-f\nlocal ae=#u>0 and p~=-2 and  */
-    "\235l\200\254)>2*x\3416\nif#u>0\237\017t\022\201m\233hold\006\201u[#u][1" /* a('hlen',g)>2*x+16\nif#u>0 then\na('hset',b,'token',m,'holder',u[#u][1 */
-    "]\233\224\360d\201t\233\360\201m\233limit\201ao()\244ap\252q>9999999\240\370q\251" /* ],'released',t,'lease',m,'limit',ao())\nif ap or q>9999999 then w(q)end\n */
-    "f\231i,X \002 ipairs(ap\226\003t\204l\236)\227{})do\267i%2\2411\226X:f\366(h" /* for i,X in ipairs(ap and a('hgetall',b)or{})do\nif i%2==1 and X:find(h */
-    "\226'^s\031pe\316:'\252':\010\214 \362,X\251\212\263\213F\226m\265\363" /*  and '^suspect:' or ':')then a('hdel',b,X)end\nend\nelseif F and m~='0' */
-    "\237\017\224\360d\201t\203\212B[#B\341]='sha\320'\nB[#B\341]=tab\337." /*  then\na('hset',b,'released',t)\nend\nB[#B+1]='shared'\nB[#B+1]=table. */
-    "c\300cat(V\233 '\244p\265\015\226q>p\240\342\254,q\251\303t\254,\346" /* concat(V,' ')\nif p~=-2 and q>p then a('pexpire',g,q)end\na('hset',g,un */
-    "pack(B)\244F\240\323\254,F\251\213p\241\015\226\034p\312" /* pack(B))\nif F then a('hdel',g,F)end\nif p==-2 and redis.pcall('pexpire */
-    "\254,q)\2651\237\205\270\254\203\342\254,q\203\304q<p\240\342" /* ',g,q)~=1 then\na('del',g)\na('pexpire',g,q)\nend\nif q<p then a('pexpire */
-    "\254,q\251\213ae\240Z(\251f\231au\355 \002 ipairs(u)do\245R,D,P,F=\346" /* ',g,q)end\nif ae then Z()end\nfor au,n in ipairs(u)do\nlocal R,D,P,F=un */
-    "pack(n\244h\240z(R\251\213D\240\352(D,P,F\251\212H(q\244" /* pack(n)\nif h then z(R)end\nif D then redis.pcall(D,P,F)end\nend\nH(q)\nif  */
-    "Y\226Y[1]\241h\225(q\341\264<p \227#u>0)\214 \352(Y[2],Y[3]\2330'\251" /* Y and Y[1]==h and(q+1000<p or#u>0)then redis.pcall(Y[2],Y[3],'0')end\n */
-    "p=q\001" /* p=q\nend\n */
+    "\217as=3\244p=\325\211.m\004(\272ttl\261),1e15\251K=p\266\017\226\235" /* local as=3\nlocal p=math.min(a('pttl',g),1e15)\nlocal K=p~=-2 and a('h */
+    "m\354t\261\317\233sha\331\013\227{}\244ab,a\025K[1],K[2]\244S,F,\204,Q=(ab\247" /* mget',g,e,'shared')or{}\nlocal ab,ac=K[1],K[2]\nlocal S,F,al,Q=(ab or  */
+    "\306):\006\007\202^(\260\353\260\353\260\353%S\322\010ad=ab\336S\336a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad=ab and not S and not a */
+    "c\270ad\240S,F,\204,Q=m:\006\007\202^\260+$'\366\302\201f+(p<0\226d\247\325\211.m\004" /* c\nif ad then\nS,F,al,Q=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
+    "(p,1e9)),ab:\006\007\202^\260+$'\366'1\201d\232D\n\300\376V(n\251" /* (p,1e9)),ab:match('^%d+$')or '1',d..D\nend\nlocal function V(n)\nlocal  */
+    "\346t\276\355b\357(n\3660\n\333i>\206\222 i<f+2e9\226i\003F=V(F\3660\244" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nF=V(F)or 0\nlocal  */
+    "B,x={},0\nf\231i,T \004(ac\247\306):g\006\007\202(\260\353\260\322\013do\n\346V(i\250i\240" /* B,x={},0\nfor i,T in(ac or ''):gmatch('(%d+) (%d+)')do\ni=V(i)\nif i then\n */
+    "B[i]=(B[i\0320)+T\nx=x+T\003\300\376ae(n\251W=t\276\355" /* B[i]=(B[i]or 0)+T\nx=x+T\nend\nend\nlocal function ae(n)\nlocal W=tonum */
+    "b\357(n\3660\n\333W>0\226W<1e9\226W\247\325\211.hu\354\n\300aa,X,U" /* ber(n)or 0\nreturn W>0 and W<1e9 and W or math.huge\nend\nlocal aa,X,U */
+    "=ae(ARGV[2]),\325\211.hu\354,{}\244\376C(o,P\250x\2410\237X,U=\325\211" /* =ae(ARGV[2]),math.huge,{}\nlocal function C(o,P)\nif x==0 then X,U=math */
+    ".hu\354,{}\277o<\325\211.hu\354\240X=\325\211.m\004(X,o\203U[o]=\325\211.\325x(U[o\032" /* .huge,{}end\nif o<math.huge then\nX=math.min(X,o)\nU[o]=math.max(U[o]or  */
+    "P,P\203\212\212f\231o,P \004(\005\273\233limit'\366\306):g\006\007\202(\260\353\260" /* P,P)\nend\nend\nfor o,P in(a('hget',b,'limit')or ''):gmatch('(%d+) (%d */
+    "\322\013do\nP=V(P\250P\237C(ae(o),P\252\300\376ao(\251" /* +)')do\nP=V(P)\nif P then C(ae(o),P)end\nend\nlocal function ao()\nlocal  */
+    "n={}\nf\231o \004 pairs(U)do n[#n\342]=o \212tab\335.s\227t(n\203f\231q,o \004 ipa" /* n={}\nfor o in pairs(U)do n[#n+1]=o end\ntable.sort(n)\nfor q,o in ipa */
+    "irs(n)do n[q]=o\371U[o]\212\333tab\335.c\276cat(n\233 \034\300" /* irs(n)do n[q]=o..' '..U[o]end\nreturn table.concat(n,' ')\nend\nlocal  */
+    "\376am(o\203\333x>=\325\211.m\004(o,X\203\300\376av(q\203f\231" /* function am(o)\nreturn x>=math.min(o,X)\nend\nlocal function av(q)\nfor  */
+    "\346q,q+8 do\244n=\030,i\250\246n\237\333\015 \300" /* i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal  */
+    "af,ag,J=(\005\273\356\366\306):\006\007\202^(\260\353\260\353\260\352S'\250J\225(n" /* af,ag,J=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif J and(n */
+    "\241e\247af*\031+ag/\031+J>f)\214 \333n \212\212\300\361{}\244" /* ==e or af*1000+ag/1000+J>f)then return n end\nend\nend\nlocal y={}\nlocal  */
+    "\312{}\244ah\244Y\244an\244ap=m\337\0350)\266s\337\0350\251" /* u={}\nlocal ah\nlocal Y\nlocal an\nlocal ap=m:sub(1,-10)~=s:sub(1,-10)\nlocal  */
+    "\376aq(R,E,i,ai,Q,o\203C(o,i\203B[i]=(B[i\0320)\342\nx=x\342\ny[#y\342]=R" /* function aq(R,E,i,ai,Q,o)\nC(o,i)\nB[i]=(B[i]or 0)+1\nx=x+1\ny[#y+1]=R */
+    "\ny[#y\342]=E\371i\371ai\371Q\n\300\376at(\250B[F" /* \ny[#y+1]=E..' '..i..' '..ai..' '..Q\nend\nlocal function at()\nif B[F */
+    "]\214\nB[F]=B[F]\035\nx=x\035\003\300\376ar(Z\251au,E=" /* ]then\nB[F]=B[F]-1\nx=x-1\nend\nend\nlocal function ar(Z)\nlocal au,E= */
+    "\325\211.f\224xp(Z\251C=\325\211.\325x(2^(E-5),1\203\333\325\211.ceil((f+Z)/C)*" /* math.frexp(Z)\nlocal C=math.max(2^(E-5),1)\nreturn math.ceil((f+Z)/C)* */
+    "C\n\300\376aj(R,Z,ai,Q,o,C,E\251ak=t\276\355b\357(m\3660\nm" /* C\nend\nlocal function aj(R,Z,ai,Q,o,C,E)\nlocal ak=tonumber(m)or 0\nm */
+    "=ak>=t\276\355b\357(s)\222 ak<2^53\225\202%.0f\013:f\227\006(ak\342\366s\270R\241e\237" /* =ak>=tonumber(s)and ak<2^53 and('%.0f'):format(ak+1)or s\nif R==e then  */
+    "ah=m \212aq(R,m,ar(Z),ai,Q,o\203u[#u\342]={R,C,E,m\371f\371Z}\n\300" /* ah=m end\naq(R,m,ar(Z),ai,Q,o)\nu[#u+1]={R,C,E,m..' '..f..' '..Z}\nend\nlocal  */
+    "\376ak(Z\251q,a\346\275\015\nwhi\335#u<as do\244n=h\270q>0\237" /* function ak(Z)\nlocal q,ai=0,false\nwhile#u<as do\nlocal n=h\nif q>0 then  */
+    "n=\030,q\252\213Z\225(\246n\247n\241Z)\214\270ai\247am(aa)\214" /* n=a('lindex',j,q)end\nif Z and(not n or n==Z)then\nif ai or am(aa)then */
+    " \333\212aj(Z\323\344\201d\232D,aa\203Z=nil\nq=q\342\360\213\246n\240\257" /*  return end\naj(Z,d,'1',d..D,aa)\nZ=nil\nq=q+1\nelseif not n then\nreturn */
+    "\360\244E='\332s\276_\215ck__\007ann\234\253j\31020)\232':\253n\244C=\272" /* \nelse\nlocal E='redisson_lock__channel'..j:sub(20)..':'..n\nlocal C=a('p */
+    "\245\264\037n\355\264\201E)[2]>0\226'p\245l\305h'\270\246C\240\217Z=\036" /* ubsub','numsub',E)[2]>0 and 'publish'\nif not C then\nlocal Z=redis.pcall(' */
+    "p\245\264\037shardn\355\264\201E)[2]\nC=Z\226Z>0\226'sp\245l\305h'\n\300as" /* pubsub','shardnumsub',E)[2]\nC=Z and Z>0 and 'spublish'\nend\nlocal as */
+    "=n\241L\226\3404\032\005\273\356\251af,ag,J=(as\247\306):\006\007\202^(\260\353" /* =n==L and r[4]or a('hget',b,n)\nlocal af,ag,J=(as or ''):match('^(%d+) ( */
+    "\260\353[1-9]\260\260\260\260\002\002\002\002?)%f[ %z]\010Z=(as\247\306):\006\007\202" /* %d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Z=(as or ''):match(' */
+    "^\260+ \260+ \260+ S(\260\322%f[ %z]\010o=ae(Z\250J\226af*\031+ag/\031+" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ae(Z)\nif J and af*1000+ag/1000+ */
+    "J<=\206\214\270x>=X\237\333\212z(n\203\263\213C\225(ai\247\246Z\247" /* J<=f then\nif x>=X then return end\nz(n)\nelseif C and(ai or not Z or  */
+    "am(o))\214\270\246Z\237an=q-#u \277\246J\237Y={n,C,E}\212\257" /* am(o))then\nif not Z then an=q-#u end\nif not J then Y={n,C,E}end\nreturn */
+    "\360\213C\240\213V((\005t\261\356\366\306):\006\007\202^\260+ (\260\352\013)\214\n" /* \nelseif C then\nif V((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\n */
+    "z(n\203\263\naj(n,J\2330\201\302\201o,C,E\203q=q\342\003\263\213J\240q=q\342\360" /* z(n)\nelse\naj(n,J,'0','0',o,C,E)\nq=q+1\nend\nelseif J then\nq=q+1\nelse */
+    "\213x\2410\240\257\360\244J,Z=\341sco\224\316\356\366\302\037s\033pe\321:\253" /* if x==0 then\nreturn\nelse\nlocal J,Z=a('zscore',l,n)or '0','suspect:'.. */
+    "n\244ae,X=(\005\273,Z\366\306):\006\007\202(%S\353\260\322'\250ae\266J\247t" /* n\nlocal ae,X=(a('hget',b,Z)or ''):match('(%S+) (%d+)')\nif ae~=J or t */
+    "\276\355b\357(X)>\206\214\n\326,Z,J\371f\203\3700\203X=f\n\277X+N<=\206" /* onumber(X)>f then\na('hset',b,Z,J..' '..f)\nw(0)\nX=f\nend\nif X+N<=f  */
+    "\231t\276\355b\357(J)<=\206\214\nz(n\203\263\na\346true\nq=q\342\003\212\212\212" /* or tonumber(J)<=f then\nz(n)\nelse\nai=true\nq=q+1\nend\nend\nend\nend\n */
+    "\300\376af(q\251K,J=\005t\204l\261),{}\nf\231\346\301#K,2 d" /* end\nlocal function af(q)\nlocal K,J=a('hgetall',g),{}\nfor i=1,#K,2 d */
+    "o\244B=K[i\342]:\006\007\202^\260+ (\260\352\010X=B\226K[i]\266'sha\331'\336" /* o\nlocal B=K[i+1]:match('^%d+ (%d+) ')\nlocal X=B and K[i]~='shared' and not  */
+    "V(B\250K[i]\266e\225(q\247X)\214 J[#J\342]=K[i]\212\212f\231\346\301#J,\031" /* V(B)\nif K[i]~=e and(q or X)then J[#J+1]=K[i]end\nend\nfor i=1,#J,1000 */
+    " do\n\324\261,\347pack(J,i,\325\211.m\004(i+999,#J))\203\212\300\376" /*  do\na('hdel',g,unpack(J,i,math.min(i+999,#J)))\nend\nend\nlocal function  */
+    "ae(q,E,V\251K=q\241'p\245l\305h'\226a\247\001\nK(q,E,V\203\300" /* ae(q,E,V)\nlocal K=q=='publish' and a or redis.pcall\nK(q,E,V)\nend\nlocal  */
+    "\376K(J\251X,Z={},0\nf\231i,T \004 pairs(B)do\270T>0\240X[#" /* function K(J)\nlocal X,Z={},0\nfor i,T in pairs(B)do\nif T>0 then\nX[# */
+    "X\342]=i\371T\nZ=\325\211.\325x(Z,i\203\212\300q=Z-f\244ag=#u>0\226" /* X+1]=i..' '..T\nZ=math.max(Z,i)\nend\nend\nlocal q=Z-f\nlocal ag=#u>0 and  */
+    "p\266\017\226\235l\200\261)>2*x\3426\nif#u>0\240\021t\024\201m\233hold\357" /* p~=-2 and a('hlen',g)>2*x+16\nif#u>0 then\na('hset',b,'token',m,'holder */
+    "\201u[#u][1]\233\224\363d\201t\233\363\201m\233limit\201ao()\250ap\247q>9999999\237" /* ',u[#u][1],'released',t,'lease',m,'limit',ao())\nif ap or q>9999999 then  */
+    "\370q\252f\231i,Z \004 ipairs(ap\226\005t\204l\236)\227{})do\270i%2\2411\226" /* w(q)end\nfor i,Z in ipairs(ap and a('hgetall',b)or{})do\nif i%2==1 and  */
+    "Z:f\367(h\226'^s\033pe\321:'\247':\013\214 \364,Z\252\212\263\213J\226" /* Z:find(h and '^suspect:' or ':')then a('hdel',b,Z)end\nend\nelseif J and  */
+    "m\266\365\240\021\224\363d\201t\203\212y[#y\342]='sha\331'\ny[#y\342]=" /* m~='0' then\na('hset',b,'released',t)\nend\ny[#y+1]='shared'\ny[#y+1]= */
+    "tab\335.c\276cat(X\233 '\250p\266\017\226q>p\237\343\261,q\252\303" /* table.concat(X,' ')\nif p~=-2 and q>p then a('pexpire',g,q)end\na('hse */
+    "t\261,\347pack(y)\250J\237\324\261,J\252\213p\241\017\226\036" /* t',g,unpack(y))\nif J then a('hdel',g,J)end\nif p==-2 and redis.pcall(' */
+    "p\315\261,q)\2661\240\205\271\261\203\343\261,q\203\277q<p\237" /* pexpire',g,q)~=1 then\na('del',g)\na('pexpire',g,q)\nend\nif q<p then  */
+    "\343\261,q\252\213ag\237af(\252f\231au\356 \004 ipairs(u)do\244" /* a('pexpire',g,q)end\nif ag then af()end\nfor au,n in ipairs(u)do\nlocal  */
+    "R,C,E,V=\347pack(n\250h\237z(R\252\213C\237ae(C,E,V\252\212I(q" /* R,C,E,V=unpack(n)\nif h then z(R)end\nif C then ae(C,E,V)end\nend\nI(q */
+    "\250Y\226Y[1]\241h\225(q\342\265<p \227#u>0)\214 ae(Y[2],Y[3]\2330'\252p=q" /* )\nif Y and Y[1]==h and(q+1000<p or#u>0)then ae(Y[2],Y[3],'0')end\np=q */
+    "\003" /* \nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\217n=d\241\363\245q=v:\004\005\202^-(.*)'\246F=t\300\354b\006(k\3650\245" /* local n=d=='0'\nlocal q=v:match('^-(.*)')\nlocal F=tonumber(k)or 0\nlocal  */
-    "W=t\300\354b\006(S\3650\245P=ab\226E>f\245R=\250n\226P\225(q\226S" /* W=tonumber(S)or 0\nlocal P=ab and E>f\nlocal R=not n and P and(q and S */
-    "\241k\252\250q\226W>F\226W<2^53\246\376V(\203\335\342" /* ==k or not q and W>F and W<2^53)\nlocal function V()\nreturn a('pexpire */
-    "\236,\326\211.\326x(p\322)\341728\344\203\301D=(n\252R)\223 V()\2410\267R\237" /* ',b,math.max(p,d)+172800000)\nend\nlocal D=(n or R)and V()==0\nif R then\n */
-    "\217R,\345\204\241\363\226q,ar(d\244R\252i>=E\240Q=d\232y \263 \345E \304" /* local R,i=al=='0' and q,ar(d)\nif R or i>=E then Q=d..y else i=E end\nif  */
-    "K\240z\016\251\213\250ad\240at(\251aq\016,S,i,q\252\204,Q,aa\203\017" /* K then z(e)end\nif not ad then at()end\naq(e,S,i,q or al,Q,aa)\na('hset',b,' */
-    "limit\201ao()\244ad\237I(\203B={}\n\304h\225(ad\252R)\214 ak(\251" /* limit',ao())\nif ad then\nI()\nB={}\nend\nif h and(ad or R)then ak()end\n */
-    "I(\244D\240V(\251\331\306W,\332\356\213q\237\331-\306\020\n\301" /* I()\nif D then V()end\nreturn{1,W,f}\nelseif q then\nreturn{-1,0,f}\nend\nlocal  */
-    "q=P\225(\250n\252\014\305\252S\241k\244q\237t=S\nat(\203B={e,S\232' 0 0 0" /* q=P and(not n or k=='' or S==k)\nif q then\nt=S\nat()\nB={e,S..' 0 0 0 */
-    "'}\n\304F>c\361n\240m=\302\255k \304n\226\014\305\225(K\252\250" /* '}\nend\nif F>c and not n then m='0'..k end\nif n and k=='' and(K or not  */
-    "q)\214 z\016\251\217D=p\241\015\252ac\252q\267D\240ak(\250n\226e\251" /* q)then z(e)end\nlocal D=p==-2 or ac or q\nif D then ak(not n and e)end\n */
-    "\217E\nif#u>0\252ac\226x>0\237if#u>0\252q\240I(q\361ah\226" /* local E\nif#u>0 or ac and x>0 then\nif#u>0 or q then I(q and not ah and  */
-    "e\251\263\213D\237\213p\265\015\237\342\254\343\032p=1\nZ(true\203" /* e)end\nelseif D then\nif p~=-2 then\na('pexpire',g,'1')\np=1\nZ(true)\n */
-    "\212E=h\226N(\250n\226e,ab\226e\244E\241true\361n\237\213p\265" /* end\nE=h and N(not n and e,ab and e)\nif E==true and not n then\nif p~= */
-    "\015\240p=\272ttl\254\251B={}\naj\016\322\343\201d\232y,aa\203I(\203B,\274{},{}\na" /* -2 then p=a('pttl',g)end\nB={}\naj(e,d,'1',d..y,aa)\nI()\nB,u={},{}\na */
-    "k(\203if#u>0\240I(\251\263\213E\241'giv\200'\237p=\272ttl\254\203\263\267" /* k()\nif#u>0 then I()end\nelseif E=='given' then\np=a('pttl',g)\nelse\nif  */
-    "q\226m\265\363\240\017\224\360d\201t\251\213p\265\015\240\205\270\254" /* q and m~='0' then a('hset',b,'released',t)end\nif p~=-2 then a('del',g */
-    "\251\212\304n\237\331(q\252k\265\305\226t\241k)\223 1\252\276\020" /* )end\nend\nend\nif n then\nreturn{(q or k~='' and t==k)and 1 or 0,0,f} */
-    "\n\304ah\240\331\306t\300\354b\006(ah),\332\304L\225(x>0\252\250D)\214" /* \nend\nif ah then return{1,tonumber(ah),f}end\nif L and(x>0 or not D)then */
-    "\n\340sco\224\313\314\203\362\233w\022\032\301q=p\267am(aa)\214\245" /* \na('zscore',l,e)\na('hdel',b,'woken')\nend\nlocal q=p\nif am(aa)then\nlocal  */
-    "n=\326\211.hu\353\nf\231i,T \002 pairs(C)do\267T>0\240n=\326\211.m\002(n,i\251\212" /* n=math.huge\nfor i,T in pairs(C)do\nif T>0 then n=math.min(n,i)end\nend\n */
-    "f\231o,O \002 pairs(U)do\267o<=x\240n=\326\211.m\002(n,O\251\212q=n-f\n\304" /* for o,O in pairs(U)do\nif o<=x then n=math.min(n,O)end\nend\nq=n-f\nend\nif  */
-    "v\241\363\240\331\276q,\332\301n=an\226av(an\246o=an\225(n\241" /* v=='0' then return{0,q,f}end\nlocal n=an and av(an)\nlocal o=an and(n== */
-    "e\252n\241\013\361K\246\345\250K \227(\3674\030\305)\3648)\265r\364" /* e or n==false and not K)\nlocal i=not K or(s[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\244i\237\217\345K\225(\307pos\275\314\233MAXLEN\201\027\365\026" /* 8)\nif i then\nlocal i=K and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
-    ",\027)\223 \027\244\250i\240\340add\313\233XX\201\276e\251\327\314,\367" /* ,1000)and 1000)\nif not i then a('zadd',l,'XX',0,e)end\na('hset',b,e,s[ */
-    "4\030\302 0\315v\203\3700\203\345i\252\205rp\031h\275\314)\033\n\340add\313\233GT\201f+\326\211" /* 4]or '0 0 '..v)\nw(0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\326x(p,0)+(i\341)*G\314\203\342\275\3432096\344\032\342\313\343209" /* .max(p,0)+(i+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\344\032\212\327\314,A[1]\371A[2]\371v\232' S\255ARGV[2]\244" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v..' S'..ARGV[2])\nif  */
-    "o\240q=v/25 \263\213h\226h\265e\240q=\033 \212\331\276q,\332\n" /* o then q=v/25 elseif h and h~=e then q=-1 end\nreturn{0,q,f}\n */
+    "\217n=d\241\365\244q=v:\006\007\202^-(.*)\010J=t\276\355b\357(k\3660\244" /* local n=d=='0'\nlocal q=v:match('^-(.*)')\nlocal J=tonumber(k)or 0\nlocal  */
+    "W=t\276\355b\357(S\3660\244C=ab\226F>f\244R=\246n\226C\225(q\226S" /* W=tonumber(S)or 0\nlocal C=ab and F>f\nlocal R=not n and C and(q and S */
+    "\241k\247\246q\226W>J\226W<2^53\251\376V(\203\333\343" /* ==k or not q and W>J and W<2^53)\nlocal function V()\nreturn a('pexpire */
+    "\236,\325\211.\325x(p\323)\342728\345\203\300E=(n\247R)\222 V()\2410\270R\240" /* ',b,math.max(p,d)+172800000)\nend\nlocal E=(n or R)and V()==0\nif R then\n */
+    "\217R,\346\204\241\365\226q,ar(d\250R\247i>=F\237Q=d\232D \263 \346F \277" /* local R,i=al=='0' and q,ar(d)\nif R or i>=F then Q=d..D else i=F end\nif  */
+    "H\237z\020\252\213\246ad\237at(\252aq\020,S,i,q\247\204,Q,aa\203\021" /* H then z(e)end\nif not ad then at()end\naq(e,S,i,q or al,Q,aa)\na('hset',b,' */
+    "limit\201ao()\250ad\240K(\203\361{}\n\277h\225(ad\247R)\214 ak(\252" /* limit',ao())\nif ad then\nK()\ny={}\nend\nif h and(ad or R)then ak()end\n */
+    "K(\250E\237V(\252\320\301W,\330\360\213q\240\320-\301\022\360" /* K()\nif E then V()end\nreturn{1,W,f}\nelseif q then\nreturn{-1,0,f}\nelse */
+    "\213\3405]\222 \246C\336H\240\333n\225{t\241k\2261\247\275\022\227{\357" /* if r[5]and not C and not H then\nreturn n and{t==k and 1 or 0,0,f}or{er */
+    "r=\202NEEDS\304\3405])\33799)}\n\300q=C\225(\246n\247\016\306\247S\241" /* r=('NEEDS '..r[5]):sub(1,99)}\nend\nlocal q=C and(not n or k=='' or S== */
+    "k\250q\240t=S\nat(\203\361{e,S\232' 0 0 0'}\n\277J>c\336n\237" /* k)\nif q then\nt=S\nat()\ny={e,S..' 0 0 0'}\nend\nif J>c and not n then  */
+    "m=\302\253k \277n\226\016\306\225(H\247\246q)\214 z\020\252\217C=p\241\017" /* m='0'..k end\nif n and k=='' and(H or not q)then z(e)end\nlocal C=p==-2 */
+    "\247ac\247q\270C\237ak(\246n\226e\252\217E\nif#u>0\247ac\226x" /*  or ac or q\nif C then ak(not n and e)end\nlocal E\nif#u>0 or ac and x */
+    ">0\240if#u>0\247q\237K(q\336ah\226e\252\263\213C\240\213" /* >0 then\nif#u>0 or q then K(q and not ah and e)end\nelseif C then\nif  */
+    "p\266\017\240\343\261\344\034p=1\naf(true\203\212E=h\226O(\246n\226" /* p~=-2 then\na('pexpire',g,'1')\np=1\naf(true)\nend\nE=h and O(not n and  */
+    "e,ab\226e\250E\241true\336n\240\213p\266\017\237p=\272ttl\261\252" /* e,ab and e)\nif E==true and not n then\nif p~=-2 then p=a('pttl',g)end\n */
+    "\361{}\naj\020\323\344\201d\232D,aa\203K(\203y,\312{},{}\nak(\203if#u>0\237K(\252\263" /* y={}\naj(e,d,'1',d..D,aa)\nK()\ny,u={},{}\nak()\nif#u>0 then K()end\nelse */
+    "\213E\241'giv\200'\240p=\272ttl\261\203\263\270q\226m\266\365\237\021" /* if E=='given' then\np=a('pttl',g)\nelse\nif q and m~='0' then a('hset',b,' */
+    "\224\363d\201t\252\213p\266\017\237\205\271\261\252\212\277n\240\320" /* released',t)end\nif p~=-2 then a('del',g)end\nend\nend\nif n then\nreturn{ */
+    "(q\247k\266\306\226t\241k)\222 1\247\275\022\n\277ah\237\320\301t\276\355b\357" /* (q or k~='' and t==k)and 1 or 0,0,f}\nend\nif ah then return{1,tonumber */
+    "(ah),\330\277M\225(x>0\247\246C)\214\n\341sco\224\316\317\203\364\233w" /* (ah),f}end\nif M and(x>0 or not C)then\na('zscore',l,e)\na('hdel',b,'w */
+    "\024\034\300q=p\270am(aa)\214\244n=\325\211.hu\354\nf\231i,T \004 p" /* oken')\nend\nlocal q=p\nif am(aa)then\nlocal n=math.huge\nfor i,T in p */
+    "airs(B)do\270T>0\237n=\325\211.m\004(n,i\252\212f\231o,P \004 pairs(U)do\270" /* airs(B)do\nif T>0 then n=math.min(n,i)end\nend\nfor o,P in pairs(U)do\nif  */
+    "o<=x\237n=\325\211.m\004(n,P\252\212q=n-f\n\277v\241\365\237\320\275" /* o<=x then n=math.min(n,P)end\nend\nq=n-f\nend\nif v=='0' then return{0, */
+    "q,\330\300n=an\226av(an\251o=an\225(n\241e\247n\241\015\336" /* q,f}end\nlocal n=an and av(an)\nlocal o=an and(n==e or n==false and not  */
+    "H\251\346\246H \227(\3404\032\306)\3378)\266s\3378\250i\240\217" /* H)\nlocal i=not H or(r[4]or ''):sub(1,8)~=s:sub(1,8)\nif i then\nlocal  */
+    "\346H\225(\311pos\274\317\233MAXLEN\201\031\366\030,\031)\222 \031\250" /* i=H and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\nif  */
+    "\246i\237\341add\316\233XX\201\275e\252\326\317,\3404\032\302 0\304v\203\370" /* not i then a('zadd',l,'XX',0,e)end\na('hset',b,e,r[4]or '0 0 '..v)\nw( */
+    "0\203\346i\247\205rp\033h\274\317)\035\n\341add\316\233GT\201f+\325\211.\325x(p,0)+(i\342)*G\317" /* 0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math.max(p,0)+(i+1)*G,e */
+    "\203\343\274\3442096\345\034\343\316\3442096\345\034\212\326" /* )\na('pexpire',j,'1209600000')\na('pexpire',l,'1209600000')\nend\na('hset',b */
+    "\317,A[1]\371A[2]\371v\232' S\253ARGV[2]\250o\237q=v/25 \263\213h\226" /* ,e,A[1]..' '..A[2]..' '..v..' S'..ARGV[2])\nif o then q=v/25 elseif h and  */
+    "h\266e\237q=\035 \212\320\275q,\330\n" /* h~=e then q=-1 end\nreturn{0,q,f}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\217o=t\300\354b\006(ARGV[3]\3650\267\250ad\226E>\206\223 t\300\354b\006(S)>\326\211." /* local o=tonumber(ARGV[3])or 0\nif not ad and E>f and tonumber(S)>math. */
-    "\326x(k,o)\214\245n=\326\211.\326x(p\322)\341728\344\245D=\342\236\355" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal D=a('pexpire',b,n */
-    ")\2410\245\345ar(d\244i>=E\240Q=d\232y \263 \345E \304K\240z\016\251" /* )==0\nlocal i=ar(d)\nif i>=E then Q=d..y else i=E end\nif K then z(e)end\n */
-    "at(\203aq\016,S,i,\204,Q,aa\203\017limit\201ao()\203I(\244D\240\342" /* at()\naq(e,S,i,al,Q,aa)\na('hset',b,'limit',ao())\nI()\nif D then a('pexpire */
-    "\236\355\251\331\306t\300\354b\006(S),\332\n\301\345e:g\271\202\253+$\201v\3252" /* ',b,n)end\nreturn{1,tonumber(S),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2 */
-    ")\246n=p\265\015\361ac\225(m\241k\252\003\273\233hold\006\010\241e\203n=n" /* ))\nlocal n=p~=-2 and not ac and(m==k or a('hget',b,'holder')==e)\nn=n */
-    "\226\003t\254,i\244\250n\240\331-\306\020\304o>c\240m=ARG" /*  and a('hget',g,i)\nif not n then return{-1,0,f}end\nif o>c then m=ARG */
-    "V[3]\212B={i,k\232' 0 0 0'}\naj\016\322\343\201d\232y,aa\203\323\254\314\203I(i\203" /* V[3]end\nB={i,k..' 0 0 0'}\naj(e,d,'1',d..y,aa)\na('hdel',g,e)\nI(i)\n */
-    "u,B={},{}\nt=k\nak(\203if#u>0\240I()\263 \017\224\360d\201t\251" /* u,B={},{}\nt=k\nak()\nif#u>0 then I()else a('hset',b,'released',t)end\n */
-    "\331\306t\300\354b\006(ah),\332\n" /* return{1,tonumber(ah),f}\n */
+    "\217o=t\276\355b\357(ARGV[3]\3660\270\246ad\226F>\206\222 t\276\355b\357(S)>\325\211." /* local o=tonumber(ARGV[3])or 0\nif not ad and F>f and tonumber(S)>math. */
+    "\325x(k,o)\214\244n=\325\211.\325x(p\323)\342728\345\244E=\343\236\356" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal E=a('pexpire',b,n */
+    ")\2410\244\346ar(d\250i>=F\237Q=d\232D \263 \346F \277H\237z\020\252" /* )==0\nlocal i=ar(d)\nif i>=F then Q=d..D else i=F end\nif H then z(e)end\n */
+    "at(\203aq\020,S,i,\204,Q,aa\203\021limit\201ao()\203K(\250E\237\343" /* at()\naq(e,S,i,al,Q,aa)\na('hset',b,'limit',ao())\nK()\nif E then a('pexpire */
+    "\236\356\252\320\301t\276\355b\357(S),\330\n\300\346e:g\264\202\260+$\201v\3102" /* ',b,n)end\nreturn{1,tonumber(S),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2 */
+    ")\251n=p\266\017\336ac\225(m\241k\247\005\273\233hold\357\013\241e\203n=n" /* ))\nlocal n=p~=-2 and not ac and(m==k or a('hget',b,'holder')==e)\nn=n */
+    "\226\005t\261,i\250\246n\237\320-\301\022\277\3405]\214 \320" /*  and a('hget',g,i)\nif not n then return{-1,0,f}end\nif r[5]then return{ */
+    "\357r=\202NEEDS\304\3405])\33799)}\277o>c\237m=ARGV[3]\212\361{i,k\232" /* err=('NEEDS '..r[5]):sub(1,99)}end\nif o>c then m=ARGV[3]end\ny={i,k.. */
+    "' 0 0 0'}\naj\020\323\344\201d\232D,aa\203\324\261\317\203K(i\203u,\361{},{}\nt=k\na" /* ' 0 0 0'}\naj(e,d,'1',d..D,aa)\na('hdel',g,e)\nK(i)\nu,y={},{}\nt=k\na */
+    "k(\203if#u>0\237K()\263 \021\224\363d\201t\252\320\301t\276\355b\357" /* k()\nif#u>0 then K()else a('hset',b,'released',t)end\nreturn{1,tonumber */
+    "(ah),\330\n" /* (ah),f}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -428,16 +433,16 @@ static const PORT_FLASH uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4347, "4e2d70092d54a5e92b9348a220115fdb6f5ae082"};
+    {common, lock_before, hand_over, lock_after}, 4440, "d2418caca99857f841872ab052586df870a16916"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4088, "e5e68d5874fe965babc3fc31f315a0e8e7d751ce"};
+    {common, break_before, hand_over, break_after}, 4148, "7b250b5af9d6c109b8f5d94840536254916bed56"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 8919, "335e8459ae10c8050b07fe65b2febf579403c5b4"};
+    {common, hand_over, share, shared}, 9094, "f36799688f851ae0122f75571e9aff0eb1823095"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7496, "01bc139bb8851086b5b0eb5e8fe2bbe3770d8510"};
+    {common, hand_over, share, downgrade}, 7620, "e07b1120b86bedf512becf03eeb48946b38fd1f8"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1867, "9b4bff9dd0ef38cfd833af908010c68e99a934f7"};
+    {inspect, nothing, nothing, nothing}, 1895, "6a930dc9591b949e33dfbc0b937536cdf2fdce35"};

@@ -10,6 +10,7 @@ static const char *const names[] = {
     "DENIED",   "UNSUPPORTED", "UNAVAILABLE", "READONLY",  "OOM",
     "MISCONF",  "UNSYNCED",    "REFUSED",     "PROTOCOL",  "INVALID",
     "TOO_LONG", "WRONG_SHARD", "UNTRUSTED",   "FORKED",    "NOT_LISTENING",
+    "OUTDATED",
 };
 
 /* One after the other, each ended by a 0. */
@@ -38,21 +39,21 @@ static const PORT_FLASH char texts[] =
     "another node of the cluster has this lock\0"
     "the server's certificate is not trusted, or ours is not\0"
     "the client belongs to the parent process\0"
-    "its holder does not listen, so it cannot be asked";
+    "its holder does not listen, so it cannot be asked\0"
+    "a later release uses the lock in a way that this one does not know";
 
-_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_NOT_LISTENING,
-               "a name for each status");
+_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_OUTDATED, "a name for each status");
 
 const char *fairlock_status_name(int status)
 {
   if (status == FAIRLOCK_PENDING) return "PENDING";
-  return status <= 0 && status >= FAIRLOCK_NOT_LISTENING ? names[-status] : "?";
+  return status <= 0 && status >= FAIRLOCK_OUTDATED ? names[-status] : "?";
 }
 
 const char *fairlock_status_text(int status)
 {
   if (status == FAIRLOCK_PENDING) return "still going on";
-  if (status > 0 || status < FAIRLOCK_NOT_LISTENING) return "no status";
+  if (status > 0 || status < FAIRLOCK_OUTDATED) return "no status";
   const PORT_FLASH char *text = texts;
   for (int before = status; before < 0; before++) {
     while (*text++ != 0) {

@@ -32,7 +32,7 @@
 
 #include <stdint.h>
 
-/* Exit statuses: those of flock(1) and sysexits.h, and three of our own. */
+/* Exit statuses: those of flock(1) and sysexits.h, and four of our own. */
 enum {
   EXIT_DONE = 0,
   EXIT_CONFLICT = 1,     /* not acquired (run -E), or nothing to break                     */
@@ -45,7 +45,8 @@ enum {
   EXIT_DENIED = 77,      /* the server refuses this user, or TLS does not trust somebody   */
   EXIT_READ_ONLY = 78,   /* the server is a replica, or another shard                      */
   EXIT_LOST = 79,        /* the lock was lost while COMMAND ran                            */
-  EXIT_NESTED = 80       /* the lock is held by a fairlock run that we run under           */
+  EXIT_NESTED = 80,      /* the lock is held by a fairlock run that we run under           */
+  EXIT_OUTDATED = 82     /* a later release uses the lock in a way that is not known here  */
 };
 
 int run_command(int argc, char **argv);

@@ -78,6 +78,7 @@ static void take_limits(struct inspection *inspection, const struct fairlock_rep
 
 static bool take_holder(struct inspection *inspection, const struct fairlock_report *report)
 {
+  inspection->outdated = report->outdated;
   if (report->id == NULL || !is_kept(inspection, report)) return true;
   struct holder *holders = with_room(inspection->holders, inspection->holder_count,
                                      &inspection->holder_room, sizeof *holders);
@@ -162,7 +163,8 @@ static bool has_holder(const struct inspection *inspection, const struct holder 
 bool inspection_differs(const struct inspection *a, const struct inspection *b)
 {
   if (a->holder_count != b->holder_count || inspection_waiters(a) != inspection_waiters(b) ||
-      a->shared != b->shared || a->limit != b->limit || strcmp(a->limits, b->limits) != 0)
+      a->shared != b->shared || a->limit != b->limit || strcmp(a->limits, b->limits) != 0 ||
+      a->outdated != b->outdated)
     return true;
   for (size_t i = 0; i < a->holder_count; i++) {
     if (!has_holder(b, &a->holders[i])) return true;
@@ -320,11 +322,18 @@ static void print_shared(FILE *to, const struct inspection *inspection)
   if (dead > 0) fprintf(to, ", %s%zu probably dead%s", paint(to, BAD), dead, paint(to, PLAIN));
 }
 
+void inspection_print_outdated(FILE *to, const struct inspection *inspection)
+{
+  if (inspection->outdated)
+    fprintf(to, ", %sused by a later release%s", paint(to, BAD), paint(to, PLAIN));
+}
+
 void inspection_print_hold(FILE *to, const struct inspection *inspection, bool with_ttl)
 {
   if (inspection->shared) print_shared(to, inspection);
   else if (inspection->holder_count > 0) holder_print(to, inspection->holders, with_ttl);
   else fprintf(to, "%sfree%s", paint(to, GOOD), paint(to, PLAIN));
+  inspection_print_outdated(to, inspection);
 }
 
 /* How many of `count` lines are printed, where `most` lines fit, with one for the rest. */
@@ -458,7 +467,8 @@ void inspection_print_json(FILE *to, const struct inspection *inspection,
   else fprintf(to, "%" PRIu32, inspection->limit);
   fputs(",\"limits\":[", to);
   print_json_limits(to, inspection);
-  fprintf(to, "],\"holder_count\":%zu,\"holders\":[", inspection->holder_count);
+  fprintf(to, "],\"outdated\":%s,\"holder_count\":%zu,\"holders\":[",
+          inspection->outdated ? "true" : "false", inspection->holder_count);
   for (size_t i = 0; i < inspection->holder_count; i++) {
     if (i > 0) putc(',', to);
     print_json_holder(to, &inspection->holders[i], of->server_ms);

@@ -37,6 +37,7 @@ struct inspection {
   bool shared;            /* the holders share it, even if there is only one */
   uint32_t limit;         /* the smallest in use; 0: there is none, or it is not shared */
   char limits[96];        /* all of them, if there are several, a space between them */
+  bool outdated;          /* a later release uses it in a way that is not known here */
   struct party *waiters;  /* first in line first */
   size_t waiter_count;
   size_t waiter_room;
@@ -72,6 +73,9 @@ void inspection_clear(struct inspection *inspection);
 
 /* Prints the lock's name, with which a line begins. */
 void inspection_print_name(FILE *to, const void *name, size_t size);
+
+/* Prints, behind who holds the lock, that a later release uses it in a way that is not known here. */
+void inspection_print_outdated(FILE *to, const struct inspection *inspection);
 
 /*
  * Prints, as part of a line, that the lock is free, who holds it alone, or how many share it.

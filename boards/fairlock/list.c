@@ -368,6 +368,7 @@ static void print_entry(const struct list *list, const struct entry *entry)
     holder_begin(stdout, inspection->holders);
     holder_print_heard(stdout, inspection->holders);
     putchar(')');
+    inspection_print_outdated(stdout, inspection);
   }
   if (entry->longest_ms >= 0) {
     fputs(" for ", stdout);

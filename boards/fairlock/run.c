@@ -126,7 +126,7 @@ static const char *const help[] = {
     "password file, 69 COMMAND cannot be executed, 71 system error, 75 server unreachable or\n"
     "unable to serve, 76 protocol error, 77 denied, 78 a replica, or the wrong node of a\n"
     "cluster, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock run that this one\n"
-    "runs under.\n",
+    "runs under, 82 a later release uses the lock in a way that this one does not know.\n",
     NULL,
 };
 

@@ -685,6 +685,8 @@ int exit_status_of(int status)
   case FAIRLOCK_INVALID:
   case FAIRLOCK_TOO_LONG:
     return EXIT_USAGE;
+  case FAIRLOCK_OUTDATED:
+    return EXIT_OUTDATED;
   default:
     return EXIT_UNREACHABLE;
   }
@@ -840,6 +842,8 @@ static const char *advice(const struct session *session, int status, const char 
   case FAIRLOCK_UNSYNCED:
     return "See whether its replicas are connected (INFO replication), or ask for fewer with "
            "--replicas.";
+  case FAIRLOCK_OUTDATED:
+    return "Use that release, or wait until nobody needs it: fairlock status says who holds.";
   case FAIRLOCK_WRONG_SHARD:
     return "Name the nodes of the cluster with --url redis+cluster://HOST:PORT,HOST:PORT.";
   default:

@@ -8,7 +8,9 @@
 --       {0, 0, now}   free, or another hold by now: nothing was done
 --       {0, 1, now}   that hold, but its holder does not listen, or has no token: it cannot be asked
 --       {-2, 0, now}  expired: the request came after its time
+--       the error NEEDS, as in lock.lua
 -- include common.lua
+if notes[5] then return {err = ('NEEDS ' .. notes[5]):sub(1, 99)} end
 
 local function listens(waiter)
   local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. waiter
@@ -63,7 +65,7 @@ if latest > 0 and latest < math.huge then -- the others go on
   if left < 0 or now + left > latest then call('pexpire', lock, latest - now) end
   set_head(latest - now)
   local how, channel = listens(head or '')
-  if how then redis.pcall(how, channel, '0') end
+  if how then redis.pcall(how, channel, '0') end -- nothing is left to be done
   return {1, 0, now}
 end
 local given = false

@@ -16,6 +16,8 @@
 --           suspect:<id>  a Redisson waiter: its score, and when first found not listening, ms
 --           woken      the Redisson waiter that was woken last, and its score then
 --           since      when that was first done, ms
+--           needs      words of a later release, which none of ours writes: who does not know each of
+--                      them begins nothing
 -- ARGV  1 the request: words with a space between them, because each further argument would cost
 --         a waiter 200 bytes a minute
 --           id       of the waiter or holder
@@ -23,7 +25,7 @@
 --           mode     what to do
 --           lease    ms, and a + if it will be renewed; 0 in a release
 --           token    of a hold; may be left out
--- Reply {state, value, now}
+-- Reply {state, value, now}; or the error NEEDS and those words
 --
 -- Redis may stop a script half-way. These rules make that harmless: each key is read before any is
 -- written (WRONGTYPE); commands that may be refused for lack of memory come first, and never after a
@@ -48,7 +50,7 @@ if now > expires + 0 and (token == '' or mode .. lease ~= '00') then return {-2,
 local head = call('lindex', queue, '0') -- false when nobody waits
 local score = head and call('zscore', timeout, id)
 local noted = lease ~= '0' and id or head or id -- whose note to read: a release may need that of the head
-local notes = call('hmget', meta, 'token', 'released', 'woken', noted)
+local notes = call('hmget', meta, 'token', 'released', 'woken', noted, 'needs')
 local last, released, woken = notes[1] or '0', notes[2] or '0', notes[3]
 local before = tonumber(last) or 0
 

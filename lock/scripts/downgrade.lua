@@ -36,6 +36,7 @@ local from = id:gsub('%d+$', mode:sub(2))
 local has = ttl ~= -2 and not shared and (last == token or call('hget', meta, 'holder') == id)
 has = has and call('hget', lock, from)
 if not has then return {-1, 0, now} end
+if notes[5] then return {err = ('NEEDS ' .. notes[5]):sub(1, 99)} end
 if newer > before then last = ARGV[3] end
 changes = {from, token .. ' 0 0 0'}
 enter(id, lease, '1', lease .. renews, limit)

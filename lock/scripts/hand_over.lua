@@ -27,8 +27,9 @@ local function hand_over(caller, former)
     -- Redisson names the channel after the lock, as it does the queue. In a cluster, Redisson since
     -- 3.22 and our waiters listen by shard.
     local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. waiter
-    local listens = call('pubsub', 'numsub', channel)[2] > 0 and 'publish'
+    local listens, tell = call('pubsub', 'numsub', channel)[2] > 0 and 'publish', call
     if not listens then
+      tell = redis.pcall -- outside of a cluster nobody has been asked for the right to SPUBLISH
       local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
       listens = shard and shard > 0 and 'spublish'
     end
@@ -46,7 +47,7 @@ local function hand_over(caller, former)
         if former and former ~= waiter then call('hdel', lock, former) end
         forget(waiter)
         set_head(patience)
-        redis.pcall(listens, channel, granted .. ' ' .. micros:sub(1, -4) .. ' ' .. patience)
+        tell(listens, channel, granted .. ' ' .. micros:sub(1, -4) .. ' ' .. patience)
         return 'given'
       else
         place = place + 1
@@ -93,7 +94,7 @@ local function hand_over(caller, former)
           head = waiter
         end
         call('hdel', meta, suspect)
-        redis.pcall(listens, channel, '0')
+        tell(listens, channel, '0')
         return false
       else
         pending = true

@@ -1,13 +1,14 @@
 -- Who holds a lock, and who waits. Changes nothing. Stands alone, without common.lua.
 --
 -- KEYS  as in common.lua
--- Reply {waiters + 2^32 * holders, (rest, token, count + 2^16 * limit, kind, holder) for each
+-- Reply {waiters + 2^32 * holders, (rest, token, count + 2^16 * limit + 2^48 * needs, kind, holder) for each
 --       holder, (kind, condition, waiter) for each waiter}
 --   holders    at least 1: a free lock has one whose id is empty, and the rest of which is -2. That
 --              whose lease ends last comes first
 --   rest       what is left of the lease, ms; -1: it has no end
 --   count      0 beside a holder: it was handed the lock and has not confirmed it yet
 --   limit      the smallest in use, and 1; 1: none is; 0: exclusive
+--   needs      1: the notes have that field, so ours neither acquire nor break it
 --   kind       of the holder, a sum: 1 ours; 2 it listens; 4 it renews its lease; 8 * the lease, ms.
 --              A lease of 0 is not known. Of a waiter: 2 ours, of a later release: its note cannot be
 --              read, and how long it may be silent is unknown; 1 ours; 0 Redisson's; and 4 if it shares
@@ -33,7 +34,7 @@ local function number(text)
 end
 
 local hold = call('hgetall', lock)
-local notes = call('hmget', meta, 'token', 'holder', 'lease', 'limit')
+local notes = call('hmget', meta, 'token', 'holder', 'lease', 'limit', 'needs')
 local waiters = call('lrange', queue, 0, -1)
 local rest = math.min(call('pttl', lock), 1e15)
 local limits, holders = {}, {}
@@ -66,7 +67,7 @@ for _, holder in ipairs(holders) do
     kind = listens(id) and 3 or 1
     if number(lease) > 0 and number(lease) < 2 ^ 32 then kind = kind + 8 * lease + 4 * #renews end
   end
-  for _, value in ipairs({rest, number(token), count, kind, id}) do
+  for _, value in ipairs({rest, number(token), count + (notes[5] and 2 ^ 48 or 0), kind, id}) do
     reply[#reply + 1] = value
   end
 end

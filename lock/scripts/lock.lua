@@ -10,6 +10,7 @@
 --       {0, ttl, now}     not now; the lock's ttl if id tries or is first in line, else -1
 --       {-1, 0, now}      the hold that the caller believes in is gone
 --       {-2, 0, now}      expired: the request came after its time
+--       the error NEEDS   a later release uses the lock in a way that is not known here
 --
 -- Without one:
 -- ARGV  mode   0
@@ -22,8 +23,9 @@
 local ends = lease == '0' -- a release, or leaving the queue
 local ttl = not ends and math.min(call('pttl', lock), 1e15) -- somebody else may have set one that is too large for our numbers
 local count = ttl ~= -2 and call('hget', lock, id)
+local barred = not (count or score) and notes[5] -- what it needs, as it neither holds nor waits
 local held
-local free = ends -- or may be handed over
+local free = ends and not barred -- or may be handed over
 
 if ends then
   held = count and (token == '' or token == last)
@@ -72,6 +74,7 @@ else
   elseif times then -- gone
     return {-1, 0, now}
   end
+  if barred then return {err = ('NEEDS ' .. barred):sub(1, 99)} end
   -- This server has become the master without the newest token, and perhaps without other notes. The 0
   -- makes them stale.
   if earlier > before then last, before = '0' .. token, earlier end

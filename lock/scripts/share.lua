@@ -209,6 +209,12 @@ local function clean(all)
   end
 end
 
+-- As in hand_over.lua.
+local function send(how, channel, message)
+  local publish = how == 'publish' and call or redis.pcall
+  publish(how, channel, message)
+end
+
 -- Writes what has changed, and tells those who were let in. No hold may outlast the TTL, which is
 -- made longer before, and shorter after. `gone`: the field that goes.
 local function write(gone)
@@ -245,10 +251,10 @@ local function write(gone)
   for _, waiter in ipairs(entered) do
     local owner, listens, channel, message = unpack(waiter)
     if head then forget(owner) end
-    if listens then redis.pcall(listens, channel, message) end
+    if listens then send(listens, channel, message) end
   end
   set_head(rest)
   -- Redisson sleeps for as long as it was told when it asked: for more than that, if it was not the first.
-  if sleeper and sleeper[1] == head and (rest + 1000 < ttl or #entered > 0) then redis.pcall(sleeper[2], sleeper[3], '0') end
+  if sleeper and sleeper[1] == head and (rest + 1000 < ttl or #entered > 0) then send(sleeper[2], sleeper[3], '0') end
   ttl = rest
 end

@@ -37,6 +37,8 @@ if goes_on then
   return {1, number, now}
 elseif keeps then
   return {-1, 0, now}
+elseif notes[5] and not lives and not score then -- as in lock.lua
+  return ending and {released == token and 1 or 0, 0, now} or {err = ('NEEDS ' .. notes[5]):sub(1, 99)}
 end
 
 local held_before = lives and (not ending or token == '' or of == token)

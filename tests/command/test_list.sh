@@ -61,12 +61,31 @@ test_many() {
   same "$(jq -s 'map(select(.held and .holders[0].id == "me:1" and .waiter_count == 0)) | length' "$dir/out")" "$(wc -l <"$dir/out")"
 }
 
+# A later release uses the lock in a way that this one does not know: all show it, and nobody gets in.
+test_needs() {
+  hold a
+  redis hset 'fairlock:{a}' needs several >"$dir/out"
+  expect 0 "$fairlock" list
+  printed ', used by a later release'
+  expect 0 "$fairlock" status a
+  printed ', used by a later release'
+  expect 0 "$fairlock" status --json a
+  same "$(jq .outdated "$dir/out")" true
+  for words in 'run a true' 'run -n a true' 'run -s a true' 'break --yes a'; do
+    expect 82 "$fairlock" $words
+    said 'NEEDS several'
+  done
+  same "$(redis hlen a)" 1
+  redis hdel 'fairlock:{a}' needs >"$dir/out"
+  expect 1 "$fairlock" run -n a true
+}
+
 test_json() {
   hold a
   token=$(redis hget 'fairlock:{a}' token)
   expect 0 "$fairlock" list --json
   same "$(jq -c 'del(.holders[].lease_remaining_seconds, .holders[].hold_seconds, .holders[].unheard_seconds) | .holders[].start_time_seconds |= (. * 1000 | round) | .holders[].lease_seconds |= . * 1' "$dir/out")" \
-    '{"name":"a","server":"127.0.0.1:'$port'","held":true,"shared":false,"limit":null,"limits":[],"holder_count":1,"holders":[{"id":"'$(redis hkeys a)'","kind":"fairlock","hold_count":1,"token":'$token',"start_time_seconds":'$((token / 1000))',"lease_seconds":30,"alive":true,"listens":true}],"waiter_count":0}'
+    '{"name":"a","server":"127.0.0.1:'$port'","held":true,"shared":false,"limit":null,"limits":[],"outdated":false,"holder_count":1,"holders":[{"id":"'$(redis hkeys a)'","kind":"fairlock","hold_count":1,"token":'$token',"start_time_seconds":'$((token / 1000))',"lease_seconds":30,"alive":true,"listens":true}],"waiter_count":0}'
   same "$(jq -c '.holders[]|[.unheard_seconds >= 0, .lease_remaining_seconds > 0, .lease_remaining_seconds <= 30, .hold_seconds >= 0, .hold_seconds < 60]' "$dir/out")" '[true,true,true,true,true]'
   # an hour later
   redis hset 'fairlock:{a}' token $((token - 3720000000)) >"$dir/out"
@@ -269,4 +288,4 @@ test_endless() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests among_other_keys many json of_others names wholly_in_braces patterns unreadable lies_about_time nonsense too_long_in_braces endless rights urls long_password
+run_tests among_other_keys many needs json of_others names wholly_in_braces patterns unreadable lies_about_time nonsense too_long_in_braces endless rights urls long_password

@@ -500,6 +500,32 @@ def later_fields_stay(stage):
 
 
 @check
+def needs(stage):
+    """Who neither holds nor waits, and knows no word of `needs`, changes nothing; others go on."""
+    holder, waiter, newcomer = stage.program(), stage.program(), stage.program()
+    stage.holds(holder)
+    stage.waits(waiter)
+    stage.call("HSET", stage.notes, "needs", "peers and more")
+
+    def is_refused():
+        before = stage.holders(), stage.line(), stage.call("HGETALL", stage.notes)
+        for wait in 0, 20000:
+            newcomer.say("acquire", stage.lock, wait, 20000)
+            newcomer.expect("error")
+        after = stage.holders(), stage.line(), stage.call("HGETALL", stage.notes)
+        require(before == after, "it makes %s of %s" % (after, before))
+
+    is_refused()
+    stage.releases(holder)
+    waiter.expect("held")
+    until(lambda: stage.holders() == {waiter.id: "1"}, "a confirmation")
+    is_refused()
+    stage.releases(waiter)
+    is_refused()
+    require(stage.call("EXISTS", stage.lock) == 0, "somebody holds the lock")
+
+
+@check
 def wrong_type(stage):
     """Each key is read before any is written: one of a wrong type is an error that changes nothing."""
     stage.call("SET", stage.notes, "a string")

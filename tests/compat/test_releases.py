@@ -584,7 +584,29 @@ def breaking(pair, server):
     return report(left == ([3, 0] if breaker == "1.0.0-rc1" else [2, 1]), pair + ": breaking", str(left))
 
 
-SCENES = [recalled, sharing, breaking, in_order, commands, asking, killed_waiter, stopped_waiter, killed_holder, let_in]
+def needing(pair, server):
+    """The lock needs what the later one knows: one of the other waits, and goes on; then it gets nothing more."""
+    name, redis = "needing." + pair, lab.Redis(server.port)
+    later, other = [program_of(release, server.port) for release in
+                    sorted(pair.split("+"), key=lambda release: release != "later")]
+    later.say("acquire", name, 0, 20000)
+    later.expect("held")
+    other.say("acquire", name, SOON_MS, 20000)
+    lab.until(lambda: redis.call("LLEN", "redisson_lock_queue:{%s}" % name) == 1, "a place")
+    redis.call("HSET", "fairlock:{%s}" % name, "needs", "later")
+    told = []
+    for program, line in ((later, ("release", name)), (other, ()), (other, ("release", name)),
+                          (later, ("acquire", name, 0, 20000)), (other, ("acquire", name, SOON_MS, 20000)),
+                          (later, ("release", name))):
+        if line:
+            program.say(*line)
+        told.append(program.hear(SOON_MS / 1000)[0])
+    later.end()
+    other.end()
+    return report(told == ["released", "held", "released", "held", "error", "released"], pair + ": needing", str(told))
+
+
+SCENES = [recalled, sharing, breaking, needing, in_order, commands, asking, killed_waiter, stopped_waiter, killed_holder, let_in]
 
 
 def plays(scene, pair):
@@ -595,6 +617,8 @@ def plays(scene, pair):
         return one != "redisson"
     if scene == breaking:
         return other in ("this", "later") and one not in ("strange", "redisson")
+    if scene == needing:
+        return {one, other} == {"this", "later"}
     if scene == sharing:
         return one in ("this", "later") and other not in ("strange", "redisson")
     if scene in (recalled, asking):

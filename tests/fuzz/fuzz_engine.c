@@ -620,7 +620,7 @@ static void check_downgrade(const struct fairlock *handle, unsigned which)
 
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
 {
-  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_NOT_LISTENING);
+  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_OUTDATED);
   CHECK(caller->under_way == (handle->result == FAIRLOCK_PENDING));
   if (caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK && caller->acquires) {
     CHECK(holding(handle) || handle->phase == LOST);

@@ -81,7 +81,7 @@ static bool names_it;
 
 static bool good_status(int status)
 {
-  return status <= FAIRLOCK_OK && status >= FAIRLOCK_NOT_LISTENING;
+  return status <= FAIRLOCK_OK && status >= FAIRLOCK_OUTDATED;
 }
 
 static bool good_lease_kept(uint32_t lease_ms)

@@ -52,6 +52,7 @@ static const struct refusal {
     {REQUEST, "-OOM x\r\n", FAIRLOCK_OOM, WAITS, NULL},
     {REQUEST, "-MISCONF x\r\n", FAIRLOCK_MISCONF, WAITS, NULL},
     {REQUEST, "-WRONGTYPE x\r\n", FAIRLOCK_REFUSED, LEAVES, NULL},
+    {REQUEST, "-NEEDS several\r\n", FAIRLOCK_OUTDATED, ENDS, "NEEDS several"},
     {REQUEST, "!5\r\nOOM x\r\n", FAIRLOCK_OOM, WAITS, NULL},
     {REQUEST, "-OOMPH\r\n", FAIRLOCK_REFUSED, LEAVES, NULL},
 
@@ -409,13 +410,14 @@ void test_a_greeting_refused_is_not_why_the_server_is_gone(void)
 
 void test_status_words(void)
 {
-  for (int status = FAIRLOCK_NOT_LISTENING - 1; status <= FAIRLOCK_PENDING + 1; status++) {
+  for (int status = FAIRLOCK_OUTDATED - 1; status <= FAIRLOCK_PENDING + 1; status++) {
     CHECK(fairlock_status_text(status)[0] != 0 && fairlock_status_name(status)[0] != 0);
   }
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_TOO_LONG), "TOO_LONG") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_FORKED), "FORKED") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_NOT_LISTENING), "NOT_LISTENING") == 0);
+  CHECK(strcmp(fairlock_status_name(FAIRLOCK_OUTDATED), "OUTDATED") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_OK), "done") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_BUSY),
@@ -424,7 +426,9 @@ void test_status_words(void)
                "no answer came: the release was carried out, or the lease will end the hold") == 0);
   CHECK(strcmp(fairlock_status_text(FAIRLOCK_NOT_LISTENING),
                "its holder does not listen, so it cannot be asked") == 0);
-  CHECK(strcmp(fairlock_status_text(FAIRLOCK_NOT_LISTENING - 1), "no status") == 0);
+  CHECK(strcmp(fairlock_status_text(FAIRLOCK_OUTDATED),
+               "a later release uses the lock in a way that this one does not know") == 0);
+  CHECK(strcmp(fairlock_status_text(FAIRLOCK_OUTDATED - 1), "no status") == 0);
 }
 
 void test_version_of_the_library(void)
