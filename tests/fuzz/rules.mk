@@ -34,7 +34,7 @@ $(BUILD)/replay/fuzz_engine $(BUILD)/replay/fuzz_client: \
   $(BUILD)/replay/tests/fuzz/witness.o $(BUILD)/replay/tests/fuzz/hostile.o
 $(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/fairlock/%.o,options text)
 $(addprefix $(BUILD)/replay/fuzz_,command url): $(patsubst %,$(BUILD)/replay/%.o,boards/fairlock/url \
-  $(addprefix port/posix/,url socket resolve process clock))
+  $(addprefix port/posix/,url socket resolve process clock threads))
 $(BUILD)/replay/fuzz_openssl $(BUILD)/replay/fuzz_mbedtls: $(BUILD)/replay/tests/fuzz/tls.o
 $(BUILD)/replay/fuzz_openssl: $(BUILD)/replay/port/openssl/openssl.o
 $(BUILD)/replay/fuzz_openssl $(BUILD)/replay/fuzz_mbedtls: LDLIBS += -lssl -lcrypto
