@@ -33,7 +33,7 @@ import lab  # noqa: E402
 SCRIPTS = os.environ.get("LUA", HERE + "/../../lock/scripts")
 ACQUIRE, IF_HELD, RELEASE, LEAVE, TRY, TWICE = 1, 2, 4, 8, 16, 64  # of world.pml, as these
 NEVER, NONE = 99, 98
-ANSWERS = {"YES": 1, "NO": 0, "GONE": -1, "VOID": -2, "FAILED": 2}
+ANSWERS = {"YES": 1, "NO": 0, "GONE": -1, "VOID": -2}
 MOST_CLIENTS = 5
 MOST = 3  # enter in one script: of share.lua
 CHAIN = 300000  # of common.lua
@@ -298,6 +298,8 @@ class Run:
         same("the answer to a request that has expired", answer, [-2, 0, self.now])
 
     def call(self, its):
+        if its.what == "FAILED":  # the server has refused it, so there is no call: the next one shows that nothing has changed
+            return
         age = self.response + 1 if its.what == "VOID" else its.age
         expires = self.now + (self.response - age) * self.tick_ms + self.random.choice((0, self.less, self.tick_ms - 1))
         answer, lock, left, queue, queue_left, scores, scores_left, notes, notes_left = \
