@@ -181,7 +181,7 @@ def check_rules(faults):
     for rule in sorted(named ^ have):
         yield f"rule {rule}: " + ("has no planted fault" if rule in named else "is not in the model")
     for fault in faults:
-        for place in fault.place.split(", "):
+        for place in re.split(r", (?=\w+\.\w+:)", fault.place):
             file, _, function = place.partition(":")
             paths = [os.path.join(TOP, "lock", file), os.path.join(TOP, "lock", "scripts", file)]
             texts = [text_of(path) for path in paths if os.path.exists(path)]
