@@ -575,7 +575,7 @@ static void test_message_refused(void)
   uproot_peer(&peer);
 
   fairlock_use_sharing(&client.client, &sharing);
-  CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "acl", 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "acl", 3), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   plant_sharded(&peer, "9000000000 0 5000 S0");
   CHECK_EQUAL(fairlock_downgrade(&handle, &shared, FAIRLOCK_RENEW), FAIRLOCK_OK);
