@@ -41,7 +41,7 @@ test_status() {
 
 test_status_json() {
   expect 0 "$fairlock" status --json a
-  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"shared":false,"limit":null,"limits":[],"holder_count":0,"holders":[],"waiter_count":0,"waiters":[]}'
+  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"shared":false,"limit":null,"limits":[],"outdated":false,"holder_count":0,"holders":[],"waiter_count":0,"waiters":[]}'
   run a sleep 60 &
   holder=$!
   eventually held a
