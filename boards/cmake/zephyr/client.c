@@ -36,9 +36,8 @@ static fairlock_lost_fn tell;
 
 static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
-  (void)loss;
   LOG_ERR("a lock is lost");
-  if (tell != NULL) tell(handle, context);
+  if (tell != NULL) tell(handle, loss, context);
 }
 
 static void write_log(enum fairlock_log_event event, int status, const char *text, void *context)

@@ -13,9 +13,10 @@
 static struct fairlock door;
 
 /* Called if the hold ends before its time: close the door. */
-static void lost(struct fairlock *handle, void *context)
+static void lost(struct fairlock *handle, const struct fairlock_loss *loss, void *context)
 {
   (void)handle;
+  (void)loss;
   (void)context;
   printf("lost: the door is closed\n");
 }
