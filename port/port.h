@@ -37,9 +37,11 @@
 #error "port_types.h has to define PORT_THREADS, a name of the threads port's own"
 #endif
 
-/* For those below: joins two names. */
-#define PORT_JOIN(name, mark)   name##_##mark
-#define PORT_EXPAND(name, mark) PORT_JOIN(name, mark)
+/* For those below: join names, expanded before. */
+#define PORT_JOIN(name, release)                    name##_##release
+#define PORT_JOIN_THREADS(name, release, threads)   name##_##release##_##threads
+#define PORT_EXPAND(name, release)                  PORT_JOIN(name, release)
+#define PORT_EXPAND_THREADS(name, release, threads) PORT_JOIN_THREADS(name, release, threads)
 
 /*
  * The sizes of the structs in a program's memory depend on the release, and those of a client on the
@@ -49,7 +51,7 @@
  * a name of its own.
  */
 #define PORT_RELEASED(name) PORT_EXPAND(name, PORT_RELEASE)
-#define PORT_NAMED(name)    PORT_EXPAND(PORT_RELEASED(name), PORT_THREADS)
+#define PORT_NAMED(name)    PORT_EXPAND_THREADS(name, PORT_RELEASE, PORT_THREADS)
 
 /*
  * The name of a function as the linker has it, a string, for dlsym(): a library of another release does
