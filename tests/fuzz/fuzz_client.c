@@ -282,17 +282,6 @@ void port_event_set(struct port_event *event)
   event->set = true;
 }
 
-void port_event_expect_signals(struct port_event *event)
-{
-  (void)event;
-}
-
-/* There are no signals here. */
-bool port_task_interrupted(void)
-{
-  return false;
-}
-
 void port_event_destroy(struct port_event *event)
 {
   CHECK(event != NULL && signals-- > 0);
