@@ -20,6 +20,7 @@ void fairlock_engine_set_timeouts(struct fairlock_engine *engine)
   uint32_t waiter_ms = config_or(config->waiter_ms, WAITER_MS);
   uint32_t response_ms = config_or(config->response_ms, waiter_ms / 5 * 2);
   engine->waiter_ms = longer(waiter_ms, 3 * engine->round_trip_ms);
+  engine->claim_ms = longer(config_or(config->claim_ms, waiter_ms), 3 * engine->round_trip_ms);
   engine->response_ms = longer(response_ms, response_ms / 2 + 2 * engine->round_trip_ms);
 }
 
@@ -50,6 +51,8 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
       config->connect_ms > FAIRLOCK_DURATION_MAX_MS / 4)
     return FAIRLOCK_INVALID;
   if (engine->waiter_ms - FAIRLOCK_WAITER_MIN_MS > FAIRLOCK_WAITER_MAX_MS - FAIRLOCK_WAITER_MIN_MS)
+    return FAIRLOCK_INVALID;
+  if (engine->claim_ms - FAIRLOCK_CLAIM_MIN_MS > engine->waiter_ms - FAIRLOCK_CLAIM_MIN_MS)
     return FAIRLOCK_INVALID;
   if (!good_lease(config->lease_ms) || !good_wait(config->offline_ms)) return FAIRLOCK_INVALID;
   if (id > FAIRLOCK_ID_MAX) return FAIRLOCK_TOO_LONG;

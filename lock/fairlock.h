@@ -146,6 +146,7 @@ const char *fairlock_status_name(int status);
 #define FAIRLOCK_RENEW           0x7e7e7e7eU /* as a lease: that of the configuration, renewed */
 #define FAIRLOCK_LEASE_MIN_MS    100U        /* the shortest lease */
 #define FAIRLOCK_DURATION_MAX_MS 0x3fffffffU /* the longest lease or wait: 12.4 days */
+#define FAIRLOCK_CLAIM_MIN_MS    1000U       /* the shortest claim_ms */
 #define FAIRLOCK_WAITER_MIN_MS   2000U       /* the shortest waiter_ms */
 #define FAIRLOCK_WAITER_MAX_MS   600000U     /* the longest waiter_ms */
 #define FAIRLOCK_NAME_MAX        4096U       /* the longest name, if the receive buffer has room */
@@ -250,9 +251,13 @@ struct fairlock_config {
 
   uint32_t lease_ms;    /* the lease for FAIRLOCK_RENEW. 0: 30000 */
   uint32_t waiter_ms;   /* the waiter timeout: a waiter that is silent for this long loses its
-                           place, and a handover not confirmed within it goes to the next. A waiter
-                           sends a heartbeat every two fifths of it. Raised to three round trips if
-                           those are longer. FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000 */
+                           place. It sends a heartbeat every two fifths of this. Raised to three
+                           round trips if those are longer. FAIRLOCK_WAITER_MIN_MS to _MAX_MS;
+                           0: 5000 */
+  uint32_t claim_ms;    /* the claim: a handover to a waiter that is not confirmed within this goes
+                           to the next. At least what the message and the answer to its confirmation
+                           take, or a live waiter loses its turn; raised to three round trips.
+                           FAIRLOCK_CLAIM_MIN_MS to waiter_ms; 0: the waiter timeout */
   uint32_t response_ms; /* the connection is dead if an answer takes longer than this. Raised to
                            half of itself plus two measured round trips if that is longer. At most
                            one and a half waiter_ms. 0: two fifths of waiter_ms */
@@ -388,7 +393,7 @@ int fairlock_adopt(struct fairlock *handle);
 /*
  * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before each
  * step that must not be done twice, and still pass the token on: a task may be paused after asking.
- * A lock that was handed over has what is left of waiter_ms until the server confirms it, one round
+ * A lock that was handed over has what is left of its claim until the server confirms it, one round
  * trip later, and then its lease.
  */
 uint32_t fairlock_remaining_ms(struct fairlock *handle);

@@ -581,6 +581,7 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
   request->mode = handle->phase == QUEUEING
                       ? (int32_t)engine->waiter_ms
                       : -((int32_t)handle->holds + requests[handle->phase].change);
+  request->claim_ms = (int32_t)engine->claim_ms;
   request->token = kind & KIND_LEAVE ? 0 : handle->token;
   request->lease_ms = kind & (KIND_ACQUIRE | KIND_IF_HELD) ? lease_asked(handle) : 0;
   request->renews = says_renewed(handle, request->lease_ms);

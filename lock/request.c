@@ -80,6 +80,8 @@ static void write_words(struct resp_writer *writer, const struct fairlock_reques
   write_id(writer, request->handle);
   fairlock_request_write_number(writer, ' ', request->expires);
   fairlock_request_write_number(writer, ' ', request->mode);
+  if (request->mode > request->claim_ms)
+    fairlock_request_write_number(writer, 'C', request->claim_ms);
   fairlock_request_write_number(writer, ' ', request->lease_ms);
   resp_write_raw(writer, "+", request->renews);
   if (request->token != 0) fairlock_request_write_number(writer, ' ', (int64_t)request->token);

@@ -11,421 +11,422 @@
 #include "texts.h"
 
 /* clang-format off */
-_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 7, "the bytes that wait");
+_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 6, "the bytes that wait");
 
 const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
     {'\'', ','}, /* \201: "'," */
     {'(', '\''}, /* \202: "('" */
     {')', '\n'}, /* \203: ")\n" */
-    {'a', 'l'}, /* \204: "al" */
-    {'a', 0202}, /* \205: "a('" */
-    {'f', ' '}, /* \206: "f " */
-    {'c', 0204}, /* \207: "cal" */
+    {' ', 't'}, /* \204: " t" */
+    {'a', 'l'}, /* \205: "al" */
+    {'c', 0205}, /* \206: "cal" */
+    {'a', 0202}, /* \207: "a('" */
     {'d', '\n'}, /* \210: "d\n" */
-    {'t', 'h'}, /* \211: "th" */
-    {0200, 0210}, /* \212: "end\n" */
-    {'i', 0206}, /* \213: "if " */
-    {0211, 0200}, /* \214: "then" */
-    {'l', 'o'}, /* \215: "lo" */
-    {0215, 0207}, /* \216: "local" */
-    {0216, ' '}, /* \217: "local " */
-    {'n', 'd'}, /* \220: "nd" */
-    {' ', 0214}, /* \221: " then" */
-    {'a', 0220}, /* \222: "and" */
-    {'0', '0'}, /* \223: "00" */
-    {'r', 'e'}, /* \224: "re" */
+    {0200, 0210}, /* \211: "end\n" */
+    {'l', 'o'}, /* \212: "lo" */
+    {0212, 0206}, /* \213: "local" */
+    {'i', 'f'}, /* \214: "if" */
+    {'h', 0200}, /* \215: "hen" */
+    {0204, 0215}, /* \216: " then" */
+    {'n', 'd'}, /* \217: "nd" */
+    {0213, ' '}, /* \220: "local " */
+    {0214, ' '}, /* \221: "if " */
+    {'a', 0217}, /* \222: "and" */
+    {'r', 'e'}, /* \223: "re" */
+    {'0', '0'}, /* \224: "00" */
     {' ', 0222}, /* \225: " and" */
-    {0225, ' '}, /* \226: " and " */
-    {'o', 'r'}, /* \227: "or" */
-    {'s', 'e'}, /* \230: "se" */
-    {0227, ' '}, /* \231: "or " */
+    {'o', 'r'}, /* \226: "or" */
+    {0225, ' '}, /* \227: " and " */
+    {0226, ' '}, /* \230: "or " */
+    {'s', 'e'}, /* \231: "se" */
     {'.', '.'}, /* \232: ".." */
-    {',', '\''}, /* \233: ",'" */
-    {'e', 'l'}, /* \234: "el" */
-    {0205, 'h'}, /* \235: "a('h" */
-    {0201, 'b'}, /* \236: "',b" */
-    {0221, ' '}, /* \237: " then " */
-    {0221, '\n'}, /* \240: " then\n" */
+    {0216, '\n'}, /* \233: " then\n" */
+    {',', '\''}, /* \234: ",'" */
+    {'e', 'l'}, /* \235: "el" */
+    {0207, 'h'}, /* \236: "a('h" */
+    {0201, 'c'}, /* \237: "',c" */
+    {0216, ' '}, /* \240: " then " */
     {'=', '='}, /* \241: "==" */
     {'n', 'o'}, /* \242: "no" */
     {0242, 't'}, /* \243: "not" */
-    {'\n', 0217}, /* \244: "\nlocal " */
-    {'u', 'b'}, /* \245: "ub" */
-    {0243, ' '}, /* \246: "not " */
-    {' ', 0231}, /* \247: " or " */
-    {0203, 0213}, /* \250: ")\nif " */
-    {0203, 0217}, /* \251: ")\nlocal " */
-    {')', 0212}, /* \252: ")end\n" */
-    {'\'', 0232}, /* \253: "'.." */
-    {0224, 't'}, /* \254: "ret" */
-    {0254, 'u'}, /* \255: "retu" */
-    {0255, 'r'}, /* \256: "retur" */
-    {0256, 'n'}, /* \257: "return" */
-    {'%', 'd'}, /* \260: "%d" */
-    {0201, 'g'}, /* \261: "',g" */
+    {' ', 0230}, /* \244: " or " */
+    {0203, 0220}, /* \245: ")\nlocal " */
+    {'\'', 0232}, /* \246: "'.." */
+    {'u', 'b'}, /* \247: "ub" */
+    {'\n', 0220}, /* \250: "\nlocal " */
+    {0223, 't'}, /* \251: "ret" */
+    {0251, 'u'}, /* \252: "retu" */
+    {0252, 'r'}, /* \253: "retur" */
+    {0253, 'n'}, /* \254: "return" */
+    {'%', 'd'}, /* \255: "%d" */
+    {')', 0211}, /* \256: ")end\n" */
+    {0203, 0221}, /* \257: ")\nif " */
+    {0201, 'h'}, /* \260: "',h" */
+    {0243, ' '}, /* \261: "not " */
     {'e', 'x'}, /* \262: "ex" */
-    {0234, 0230}, /* \263: "else" */
-    {'s', 0245}, /* \264: "sub" */
-    {0223, '0'}, /* \265: "000" */
-    {'~', '='}, /* \266: "~=" */
-    {',', 'c'}, /* \267: ",c" */
-    {'\n', 0213}, /* \270: "\nif " */
-    {'d', 0234}, /* \271: "del" */
-    {0205, 'p'}, /* \272: "a('p" */
-    {'t', 0236}, /* \273: "t',b" */
+    {'s', 0247}, /* \263: "sub" */
+    {0235, 0231}, /* \264: "else" */
+    {0224, '0'}, /* \265: "000" */
+    {'t', 0237}, /* \266: "t',c" */
+    {'~', '='}, /* \267: "~=" */
+    {',', 'b'}, /* \270: ",b" */
+    {'d', 0235}, /* \271: "del" */
+    {0207, 'p'}, /* \272: "a('p" */
+    {'o', 'n'}, /* \273: "on" */
     {0201, 'j'}, /* \274: "',j" */
-    {'0', ','}, /* \275: "0," */
-    {'o', 'n'}, /* \276: "on" */
-    {0212, 0213}, /* \277: "end\nif " */
-    {0212, 0217}, /* \300: "end\nlocal " */
-    {'1', ','}, /* \301: "1," */
-    {'\'', '0'}, /* \302: "'0" */
-    {0235, 0230}, /* \303: "a('hse" */
-    {' ', 0253}, /* \304: " '.." */
-    {'i', 's'}, /* \305: "is" */
-    {'\'', '\''}, /* \306: "''" */
-    {':', 0264}, /* \307: ":sub" */
-    {0307, '('}, /* \310: ":sub(" */
-    {0205, 'l'}, /* \311: "a('l" */
-    {'u', '='}, /* \312: "u=" */
-    {0262, 'p'}, /* \313: "exp" */
-    {0313, 'i'}, /* \314: "expi" */
-    {0314, 0224}, /* \315: "expire" */
-    {0201, 'l'}, /* \316: "',l" */
-    {',', 'e'}, /* \317: ",e" */
-    {0257, '{'}, /* \320: "return{" */
-    {'c', 't'}, /* \321: "ct" */
-    {'+', ')'}, /* \322: "+)" */
-    {',', 'd'}, /* \323: ",d" */
-    {0235, 0271}, /* \324: "a('hdel" */
-    {'m', 'a'}, /* \325: "ma" */
-    {0303, 0273}, /* \326: "a('hset',b" */
-    {'\'', 0304}, /* \327: "' '.." */
-    {'f', '}'}, /* \330: "f}" */
-    {0224, 'd'}, /* \331: "red" */
-    {0331, 0305}, /* \332: "redis" */
-    {0257, ' '}, /* \333: "return " */
-    {'(', 'c'}, /* \334: "(c" */
-    {'l', 'e'}, /* \335: "le" */
-    {0226, 0246}, /* \336: " and not " */
-    {0310, 0301}, /* \337: ":sub(1," */
-    {'r', '['}, /* \340: "r[" */
-    {0205, 'z'}, /* \341: "a('z" */
-    {'+', '1'}, /* \342: "+1" */
-    {0272, 0315}, /* \343: "a('pexpire" */
-    {0233, '1'}, /* \344: ",'1" */
-    {0223, 0265}, /* \345: "00000" */
-    {'i', '='}, /* \346: "i=" */
-    {'u', 'n'}, /* \347: "un" */
-    {0332, '.'}, /* \350: "redis." */
-    {0207, 'l'}, /* \351: "call" */
-    {0322, ' '}, /* \352: "+) " */
-    {0352, '('}, /* \353: "+) (" */
-    {'g', 'e'}, /* \354: "ge" */
-    {'u', 'm'}, /* \355: "um" */
-    {',', 'n'}, /* \356: ",n" */
-    {'e', 'r'}, /* \357: "er" */
-    {'\n', 0263}, /* \360: "\nelse" */
-    {'y', '='}, /* \361: "y=" */
-    {0335, 'a'}, /* \362: "lea" */
-    {0362, 0230}, /* \363: "lease" */
-    {0324, 0236}, /* \364: "a('hdel',b" */
-    {0302, '\''}, /* \365: "'0'" */
-    {')', 0231}, /* \366: ")or " */
-    {'i', 0220}, /* \367: "ind" */
-    {'w', '('}, /* \370: "w(" */
-    {0232, 0327}, /* \371: "..' '.." */
-    {'f', 0347}, /* \372: "fun" */
-    {0372, 0321}, /* \373: "funct" */
-    {0373, 'i'}, /* \374: "functi" */
-    {0374, 0276}, /* \375: "function" */
-    {0375, ' '}, /* \376: "function " */
-    {0350, 'p'}, /* \377: "redis.p" */
+    {' ', 0246}, /* \275: " '.." */
+    {'\'', ')'}, /* \276: "')" */
+    {'0', ','}, /* \277: "0," */
+    {0211, 0211}, /* \300: "end\nend\n" */
+    {'0', '\''}, /* \301: "0'" */
+    {'1', ','}, /* \302: "1," */
+    {0236, 0231}, /* \303: "a('hse" */
+    {'i', 's'}, /* \304: "is" */
+    {'c', 't'}, /* \305: "ct" */
+    {'(', 'b'}, /* \306: "(b" */
+    {0214, 0204}, /* \307: "if t" */
+    {'\n', 0221}, /* \310: "\nif " */
+    {0211, 0221}, /* \311: "end\nif " */
+    {':', 0263}, /* \312: ":sub" */
+    {0312, '('}, /* \313: ":sub(" */
+    {0207, 'l'}, /* \314: "a('l" */
+    {'m', 'a'}, /* \315: "ma" */
+    {0262, 'p'}, /* \316: "exp" */
+    {0316, 'i'}, /* \317: "expi" */
+    {0317, 0223}, /* \320: "expire" */
+    {0201, 'l'}, /* \321: "',l" */
+    {',', 'e'}, /* \322: ",e" */
+    {0254, '{'}, /* \323: "return{" */
+    {'+', ')'}, /* \324: "+)" */
+    {',', 'q'}, /* \325: ",q" */
+    {0254, ' '}, /* \326: "return " */
+    {',', 'd'}, /* \327: ",d" */
+    {0236, 0271}, /* \330: "a('hdel" */
+    {0241, '\''}, /* \331: "=='" */
+    {')', 0230}, /* \332: ")or " */
+    {'u', '='}, /* \333: "u=" */
+    {0315, 't'}, /* \334: "mat" */
+    {0303, 0266}, /* \335: "a('hset',c" */
+    {'\'', 0275}, /* \336: "' '.." */
+    {'f', '}'}, /* \337: "f}" */
+    {0223, 'd'}, /* \340: "red" */
+    {0340, 0304}, /* \341: "redis" */
+    {'u', 'n'}, /* \342: "un" */
+    {'g', 'e'}, /* \343: "ge" */
+    {'l', 'e'}, /* \344: "le" */
+    {0313, 0302}, /* \345: ":sub(1," */
+    {'i', 0217}, /* \346: "ind" */
+    {'r', '['}, /* \347: "r[" */
+    {0207, 'z'}, /* \350: "a('z" */
+    {'+', '1'}, /* \351: "+1" */
+    {0272, 0320}, /* \352: "a('pexpire" */
+    {0234, '1'}, /* \353: ",'1" */
+    {0224, 0265}, /* \354: "00000" */
+    {'\'', 0203}, /* \355: "')\n" */
+    {'i', '='}, /* \356: "i=" */
+    {'?', 0255}, /* \357: "?%d" */
+    {0341, '.'}, /* \360: "redis." */
+    {0206, 'l'}, /* \361: "call" */
+    {'f', 0342}, /* \362: "fun" */
+    {0362, 0305}, /* \363: "funct" */
+    {0363, 'i'}, /* \364: "functi" */
+    {0364, 0273}, /* \365: "function" */
+    {0365, ' '}, /* \366: "function " */
+    {'(', 0255}, /* \367: "(%d" */
+    {0236, 0343}, /* \370: "a('hge" */
+    {'c', 'h'}, /* \371: "ch" */
+    {'u', 'm'}, /* \372: "um" */
+    {0213, 0204}, /* \373: "local t" */
+    {0307, 0233}, /* \374: "if t then\n" */
+    {',', 'n'}, /* \375: ",n" */
+    {'e', 'r'}, /* \376: "er" */
+    {'\n', 0264}, /* \377: "\nelse" */
     {0, 0},
-    {0377, 0351}, /* \001: "redis.pcall" */
-    {'?', 0260}, /* \002: "?%d" */
-    {'\n', 0212}, /* \003: "\nend\n" */
-    {'i', 'n'}, /* \004: "in" */
-    {0235, 0354}, /* \005: "a('hge" */
-    {0325, 't'}, /* \006: "mat" */
-    {'c', 'h'}, /* \007: "ch" */
-    {'\'', 0251}, /* \010: "')\nlocal " */
-    {'+', '0'}, /* \011: "+0" */
+    {0344, 'a'}, /* \001: "lea" */
+    {01, 0231}, /* \002: "lease" */
+    {0227, 0261}, /* \003: " and not " */
+    {0330, 0237}, /* \004: "a('hdel',c" */
+    {'y', '('}, /* \005: "y(" */
+    {0232, 0336}, /* \006: "..' '.." */
+    {0360, 'p'}, /* \007: "redis.p" */
+    {07, 0361}, /* \010: "redis.pcall" */
+    {0367, 0324}, /* \011: "(%d+)" */
     {0, 0},
-    {'\'', ')'}, /* \013: "')" */
-    {'f', 0204}, /* \014: "fal" */
-    {014, 0230}, /* \015: "false" */
-    {'k', 0241}, /* \016: "k==" */
-    {'-', '2'}, /* \017: "-2" */
-    {'(', 'e'}, /* \020: "(e" */
-    {0326, 0233}, /* \021: "a('hset',b,'" */
-    {0275, 0330}, /* \022: "0,f}" */
-    {'o', 'k'}, /* \023: "ok" */
-    {023, 0200}, /* \024: "oken" */
-    {'c', '='}, /* \025: "c=" */
-    {0311, 0367}, /* \026: "a('lind" */
-    {026, 0262}, /* \027: "a('lindex" */
-    {027, 0274}, /* \030: "a('lindex',j" */
-    {'1', 0265}, /* \031: "1000" */
-    {']', 0231}, /* \032: "]or " */
-    {'u', 's'}, /* \033: "us" */
-    {'\'', 0203}, /* \034: "')\n" */
-    {'-', '1'}, /* \035: "-1" */
-    {01, 0202}, /* \036: "redis.pcall('" */
-    {0201, '\''}, /* \037: "','" */
+    {'\n', 0211}, /* \013: "\nend\n" */
+    {'i', 'n'}, /* \014: "in" */
+    {':', 0334}, /* \015: ":mat" */
+    {015, 0371}, /* \016: ":match" */
+    {016, 0202}, /* \017: ":match('" */
+    {'s', '='}, /* \020: "s=" */
+    {'+', '0'}, /* \021: "+0" */
+    {'=', '\''}, /* \022: "='" */
+    {'f', 0205}, /* \023: "fal" */
+    {023, 0231}, /* \024: "false" */
+    {'-', '2'}, /* \025: "-2" */
+    {'(', 'e'}, /* \026: "(e" */
+    {0335, 0234}, /* \027: "a('hset',c,'" */
+    {0277, 0337}, /* \030: "0,f}" */
+    {'o', 'k'}, /* \031: "ok" */
+    {031, 0200}, /* \032: "oken" */
+    {'b', '='}, /* \033: "b=" */
+    {'\'', 0276}, /* \034: "'')" */
+    {0225, '('}, /* \035: " and(" */
+    {0314, 0346}, /* \036: "a('lind" */
+    {036, 0262}, /* \037: "a('lindex" */
 };
 
 static const PORT_FLASH uint8_t common[] =
-    "\217g,j,l,b=\347pack(KEYS\251e\267,v\323,D,k=ARGV[1]:\006\007\202^(%S\353\260" /* local g,j,l,b=unpack(KEYS)\nlocal e,c,v,d,D,k=ARGV[1]:match('^(%S+) (%d */
-    "\353%-\002\353\260\322(%+?) ?(\260*)$\010G=3\345\244a=\350\351\244" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal G=300000\nlocal a=redis.call\nlocal  */
-    "A=\205time\010s=A[1]\232\202\345\253A[2])\310-6\251f=t\276\355b\357(s" /* A=a('time')\nlocal s=A[1]..('00000'..A[2]):sub(-6)\nlocal f=tonumber(s */
-    "\337-4)\250f>c\011\225(\016\306\247v\232d\266'\223\013\214 \320\017,\022\300" /* :sub(1,-4))\nif f>c+0 and(k=='' or v..d~='00')then return{-2,0,f}end\nlocal  */
-    "h=\030\2330\010H=h\226\341sco\224\316\317\251L=d\266\365\226" /* h=a('lindex',j,'0')\nlocal H=h and a('zscore',l,e)\nlocal L=d~='0' and  */
-    "e\247h\247e\244r=\235m\354\273\233t\024\037\224\363d\037w\024\201L\233needs\010" /* e or h or e\nlocal r=a('hmget',b,'token','released','woken',L,'needs')\nlocal  */
-    "m,t,M=\3401\032\302\201\3402\032\302\201\3403]\244\025t\276\355b\357(m\3660\244\376" /* m,t,M=r[1]or '0',r[2]or '0',r[3]\nlocal c=tonumber(m)or 0\nlocal function  */
-    "\370d\251i\356=\272ttl\236)\323\342728\345\270i<d+864\345\226\036" /* w(d)\nlocal i,n=a('pttl',b),d+172800000\nif i<d+86400000 and redis.pcall(' */
-    "p\315\236\356)\2661\240\213i<0\237\205\271\236\252\343\236\356\203\212" /* pexpire',b,n)~=1 then\nif i<0 then a('del',b)end\na('pexpire',b,n)\nend\n */
-    "\300\376I(d\250h\237\036zadd\316\233XX\201f+d+G\342\223" /* end\nlocal function I(d)\nif h then redis.pcall('zadd',l,'XX',f+d+G+100 */
-    ",h\252\300\376J(n\323,o\251\346s\270c>=s\011\226c<2^53\237" /* ,h)end\nend\nlocal function J(n,d,o)\nlocal i=s\nif c>=s+0 and c<2^53 then  */
-    "\346\202%.0f\013:f\227\006\334\342\252\217p=m\337\0350)\266s\337\0350\250p\226" /* i=('%.0f'):format(c+1)end\nlocal p=m:sub(1,-10)~=s:sub(1,-10)\nif p and  */
-    "\235l\200\236)>6\240f\231B,q \004 ipairs(\005t\204l\236))do\270B%2\2411\226" /* a('hlen',b)>6 then\nfor B,q in ipairs(a('hgetall',b))do\nif B%2==1 and  */
-    "q:f\367(h\226'^s\033pe\321:'\247':\013\214 \364,q\252\212\300" /* q:find(h and '^suspect:' or ':')then a('hdel',b,q)end\nend\nend\nlocal  */
-    "q=i\232(o\241'1'\226\327d\232D\247\306\203\021t\024\201i\233hold\357\201n\233\224" /* q=i..(o=='1' and ' '..d..D or '')\na('hset',b,'token',i,'holder',n,'re */
-    "\363d\201t\233\363\201q\250p \227#d>7\237\370d\252\303t\261\356,o\250\036" /* leased',t,'lease',q)\nif p or#d>7 then w(d)end\na('hset',g,n,o)\nif redis.pcall(' */
-    "p\315\261\323)\2661\240\205\271\261\203\343\261\323\203\212\333i\003" /* pexpire',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
+    "\220h,j,l,c=\342pack(KEYS\245e\270,x,R\327,u,k=ARGV[1]\017^(%S\324 " /* local h,j,l,c=unpack(KEYS)\nlocal e,b,x,R,d,u,k=ARGV[1]:match('^(%S+)  */
+    "\011 (%-\357\324(C\357*) \011(%+?) ?\367*)$'\245H=3\354\250a=\360" /* (%d+) (%-?%d+)(C?%d*) (%d+)(%+?) ?(%d*)$')\nlocal H=300000\nlocal a=redis. */
+    "\361\250C=\207time'\245v=C[1]\232\202\354\246C[2])\313-6\245" /* call\nlocal C=a('time')\nlocal v=C[1]..('00000'..C[2]):sub(-6)\nlocal  */
+    "f=t\273\372b\376(v\345-4)\257f>b\021\035k\331'\244x\232d\267'\224\276t\215 \323" /* f=tonumber(v:sub(1,-4))\nif f>b+0 and(k=='' or x..d~='00')then return{ */
+    "\025,\030\211\220g=\037\274\234\301\245I=g\227\350sco\223\321\322\245" /* -2,0,f}end\nlocal g=a('lindex',j,'0')\nlocal I=g and a('zscore',l,e)\nlocal  */
+    "L=d\267'\301\227e\244g\244e\250r=\236m\343\266\234t\032\201'\223\002d\201'w\032" /* L=d~='0' and e or g or e\nlocal r=a('hmget',c,'token','released','woken */
+    "\201L\234needs'\245m,w,M=\3471]\230'0\201\3472]\230'0\201\3473]\250\033t\273\372b\376" /* ',L,'needs')\nlocal m,w,M=r[1]or '0',r[2]or '0',r[3]\nlocal b=tonumber */
+    "(m\3320\250\366\005d\245i\375=\272ttl\237)\327\351728\354\310i<" /* (m)or 0\nlocal function y(d)\nlocal i,n=a('pttl',c),d+172800000\nif i< */
+    "d+864\354\227\010\202p\320\237\375)\2671\233\221i<0\240\207\271\237" /* d+86400000 and redis.pcall('pexpire',c,n)~=1 then\nif i<0 then a('del',c */
+    "\256\352\237\375\203\300\220\366J(d\257g\240\010" /* )end\na('pexpire',c,n)\nend\nend\nlocal function J(d)\nif g then redis.pcall */
+    "\202zadd\321\234XX\201f+d+H\351\224,g\256\211\220\366K(n\327,o\245\356" /* ('zadd',l,'XX',f+d+H+100,g)end\nend\nlocal function K(n,d,o)\nlocal i= */
+    "v\310b>=v\021\227b<2^53\240\356\202%.0f\276:f\226\334\306\351\256\220p=m\345" /* v\nif b>=v+0 and b<2^53 then i=('%.0f'):format(b+1)end\nlocal p=m:sub(1, */
+    "-10)\267v\345-10\257p\227\236l\200\237)>6\233f\230D\325 \014 ipairs(\370" /* -10)~=v:sub(1,-10)\nif p and a('hlen',c)>6 then\nfor D,q in ipairs(a('hge */
+    "t\205l\237))do\310D%2\2411\227q:f\346(g\227'^suspe\305:'\244':\276t\215 \004" /* tall',c))do\nif D%2==1 and q:find(g and '^suspect:' or ':')then a('hdel',c */
+    "\325\256\300\220q=i\232(o\3311'\227\336d\232u\244'\355\027" /* ,q)end\nend\nend\nlocal q=i..(o=='1' and ' '..d..u or '')\na('hset',c,' */
+    "t\032\201i\234hold\376\201n\234\223\002d\201w\234\002\201q\257p \226#d>7\240\005d\256" /* token',i,'holder',n,'released',w,'lease',q)\nif p or#d>7 then y(d)end\n */
+    "\303t\260\375,o\257\010\202p\320\260\327)\2671\233\207\271\260\203\352" /* a('hset',h,n,o)\nif redis.pcall('pexpire',h,d)~=1 then\na('del',h)\na('pexpire */
+    "\260\327\203\211\326i\013" /* ',h,d)\nend\nreturn i\nend\n */
     ;
 
 static const PORT_FLASH uint8_t hand_over[] =
-    "\217N='5\265'\244\376z\334\203\364\233s\033pe\321:\253c\250\246" /* local N='5000'\nlocal function z(c)\na('hdel',b,'suspect:'..c)\nif not  */
-    "h\237\333\364\267\252\213c\241h\237h=\030\344'\252\311" /* h then return a('hdel',b,c)end\nif c==h then h=a('lindex',j,'1')end\na('l */
-    "\224m\274\344\201c\203\364\267\203\341\224m\316\267\203\300\376O(o,F" /* rem',j,'1',c)\na('hdel',b,c)\na('zrem',l,c)\nend\nlocal function O(o,F */
-    "\251n,D=\275\015\nwhi\335 true do\244\025h\270n>0\237\025\030" /* )\nlocal n,D=0,false\nwhile true do\nlocal c=h\nif n>0 then c=a('lindex',j */
-    "\356\252\213\246c\247c\241o\237\333\246D \300E='\332s\276_\215ck" /* ,n)end\nif not c or c==o then return not D end\nlocal E='redisson_lock */
-    "__\007ann\234\253j\31020)\232':\253c\244o,K=\272\245\264\037n\355\264\201E)[2]>0\226" /* __channel'..j:sub(20)..':'..c\nlocal o,K=a('pubsub','numsub',E)[2]>0 and  */
-    "'p\245l\305h\201a\270\246o\240K=\001\244\312\036p\245\264" /* 'publish',a\nif not o then\nK=redis.pcall\nlocal u=redis.pcall('pubsub */
-    "\037shardn\355\264\201E)[2]\no=u\226u>0\226'sp\245l\305h'\n\300P=c\241L\226" /* ','shardnumsub',E)[2]\no=u and u>0 and 'spublish'\nend\nlocal P=c==L and  */
-    "\3404\032\005\273\267\251L,Q,\312(P\247\306):\006\007\202^(\260\353\260\353[1-9]" /* r[4]or a('hget',b,c)\nlocal L,Q,u=(P or ''):match('^(%d+) (%d+) ([1-9] */
-    "\260\260\260\260\002\002\002\002?)%f[ %z]'\250u\240\213L*\031+Q/\031+u<=\206\214" /* %d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nif u then\nif L*1000+Q/1000+u<=f then */
-    "\nz\334\203\263\213D\240\333\015\360\213o\240\324\261\267\251" /* \nz(c)\nelseif D then\nreturn false\nelseif o then\na('hdel',g,c)\nlocal  */
-    "L=J\334,u\2330'\250F\226F\266c\237\324\261,F\252z\334\203I(u\203K(o,E,L" /* L=J(c,u,'0')\nif F and F~=c then a('hdel',g,F)end\nz(c)\nI(u)\nK(o,E,L */
-    "\371s\337-4)\371u\203\333'giv\200'\360\nn=n\342\003\263\244" /* ..' '..s:sub(1,-4)..' '..u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal  */
-    "F=\341sco\224\316\267\366\365\244L,P='s\033pe\321:\253c\267\371F\244\312n\241" /* F=a('zscore',l,c)or '0'\nlocal L,P='suspect:'..c,c..' '..F\nlocal u=n== */
-    "0\226M\241P\226t\276\355b\357(\005\273\233s\004ce\013\3660\270o\226D\237\333" /* 0 and M==P and tonumber(a('hget',b,'since'))or 0\nif o and D then return  */
-    "\015 \277u+3*N<\206\231u>\206\214\n\312f\270o\240\021w\024\201" /* false end\nif u+3*N<f or u>f then\nu=f\nif o then\na('hset',b,'woken', */
-    "P\233s\004ce\201f\203\3700\203\263\244P,B=(\005\273,L\366\306):\006\007\202(%S\353" /* P,'since',f)\nw(0)\nelse\nlocal P,B=(a('hget',b,L)or ''):match('(%S+) ( */
-    "\260\322'\250P\266F\247B\011>\206\214\n\326,L,F\371f\203\3700\203\263\n\312" /* %d+)')\nif P~=F or B+0>f then\na('hset',b,L,F..' '..f)\nw(0)\nelse\nu= */
-    "B\003\212\277u+N<=\206\231\246o\226F\011<=\206\214\nz\334\203\263\213o\240" /* B\nend\nend\nend\nif u+N<=f or not o and F+0<=f then\nz(c)\nelseif o then\n */
-    "f\231\312\275n\035 do\n\341\004crby\316,G,\030,u)\203\277n>0\240\311" /* for u=0,n-1 do\na('zincrby',l,G,a('lindex',j,u))\nend\nif n>0 then\na('l */
-    "\224m\274,1\267\203\311p\033h\274\267\203h=c\003\364,L\203K(o,E\2330\034\333" /* rem',j,1,c)\na('lpush',j,c)\nh=c\nend\na('hdel',b,L)\nK(o,E,'0')\nreturn  */
-    "\015\360\nD=true\nn=n\342\003\212\212\212" /* false\nelse\nD=true\nn=n+1\nend\nend\nend\nend\n */
+    "\220N\0225\265'\250O\022([1-9]\255\255\255\255\357\357\357\357?)%f[ %z]'\250\366" /* local N='5000'\nlocal O='([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]'\nlocal function  */
+    "P\306\245q\022\341s\273_\212ck__\371ann\235\246j\31320)\232':\246b\250n,\020\272" /* P(b)\nlocal q='redisson_lock__channel'..j:sub(20)..':'..b\nlocal n,s=a('p */
+    "\247\263\201'n\372\263\201q)[2]>0\227'p\247l\304h\201a\310\261n\233\020\010\n" /* ubsub','numsub',q)[2]>0 and 'publish',a\nif not n then\ns=redis.pcall\n */
+    "\373=\010\202p\247\263\201'shardn\372\263\201q)[2]\nn=t\225\204>0\227'sp\247" /* local t=redis.pcall('pubsub','shardnumsub',q)[2]\nn=t and t>0 and 'spub */
+    "l\304h'\013\326n\325,s\013\220\366B\306\203\004\234suspe\305" /* lish'\nend\nreturn n,q,s\nend\nlocal function B(b)\na('hdel',c,'suspect */
+    ":\246b\257\261g\240\326\004\270\256\373\310b\241g\233" /* :'..b)\nif not g then return a('hdel',c,b)end\nlocal t\nif b==g then\n */
+    "g=\037\274\353\355t=g\035\370\266,g\332\034:f\346\202 C\355\211\314" /* g=a('lindex',j,'1')\nt=g and(a('hget',c,g)or ''):find(' C')\nend\na('l */
+    "\223m\274\353\201b\203\004\270\203\350\223m\321\270\203\374\220n\325,\020P(" /* rem',j,'1',b)\na('hdel',c,b)\na('zrem',l,b)\nif t then\nlocal n,q,s=P( */
+    "g\257n\240s(n\325\234\301\256\300\220\366Q(t,G\245n," /* g)\nif n then s(n,q,'0')end\nend\nend\nlocal function Q(t,G)\nlocal n, */
+    "F=\277\024\nwhi\344\204rue do\250\033g\310n>0\240\033\037\274\375\256" /* F=0,false\nwhile true do\nlocal b=g\nif n>0 then b=a('lindex',j,n)end\n */
+    "\221\261b\244b\241t\240\326\261F \211\373\325,\020P\306\245P=b\241L" /* if not b or b==t then return not F end\nlocal t,q,s=P(b)\nlocal P=b==L */
+    "\227\3474]\230\370\266\270\245L,S,\333(P\244\034\017^\011 \011\275" /*  and r[4]or a('hget',c,b)\nlocal L,S,u=(P or ''):match('^(%d+) (%d+) '.. */
+    "O\257u\233\221L*1\265+S/1\265+u<=f\233B\306\203\264\221F\233\326" /* O)\nif u then\nif L*1000+S/1000+u<=f then\nB(b)\nelseif F then\nreturn  */
+    "\024\377\374\333P\017 C\246O\332u\n\330\260\270\245L=K" /* false\nelseif t then\nu=P:match(' C'..O)or u\na('hdel',h,b)\nlocal L=K */
+    "\306,u\234\301\257G\227G\267b\240\330\260,G\256B\306\203J(u\203s(t\325,L\006" /* (b,u,'0')\nif G and G~=b then a('hdel',h,G)end\nB(b)\nJ(u)\ns(t,q,L..' '.. */
+    "v\345-4)\006u\203\326'giv\200'\377\nn=n\351\013\264\250G=" /* v:sub(1,-4)..' '..u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal G= */
+    "\350sco\223\321\270\332'\301\250L,O\022suspe\305:\246b\270\006G\250\333n\2410" /* a('zscore',l,b)or '0'\nlocal L,O='suspect:'..b,b..' '..G\nlocal u=n==0 */
+    "\227M\241O\225\204\273\372b\376(\370\266\234s\014ce\276\3320\n\307\227F\240\326" /*  and M==O and tonumber(a('hget',c,'since'))or 0\nif t and F then return  */
+    "\024 \311u+3*N<f\244u>f\233\333f\n\374\027w\032\201" /* false end\nif u+3*N<f or u>f then\nu=f\nif t then\na('hset',c,'woken', */
+    "O\234s\014ce\201f\203\0050\203\264\250O,D=(\370\266,L\332\034\017(%S\324 " /* O,'since',f)\ny(0)\nelse\nlocal O,D=(a('hget',c,L)or ''):match('(%S+)  */
+    "\011'\257O\267G\244D\021>f\233\335,L,G\006f\203\0050\203\264\n\333" /* (%d+)')\nif O~=G or D+0>f then\na('hset',c,L,G..' '..f)\ny(0)\nelse\nu= */
+    "D\n\300\311u+N<=f\244\243\204\227G\021<=f\233B\306\203\264\374" /* D\nend\nend\nend\nif u+N<=f or not t and G+0<=f then\nB(b)\nelseif t then\n */
+    "f\230\333\277n-1 do\n\350\014crby\321,H,\037\274,u)\203\311n>0\233\314" /* for u=0,n-1 do\na('zincrby',l,H,a('lindex',j,u))\nend\nif n>0 then\na('l */
+    "\223m\274,1\270\203\314push\274\270\203g=b\013\004,L\203s(t\325\234\301\203\326" /* rem',j,1,b)\na('lpush',j,b)\ng=b\nend\na('hdel',c,L)\ns(t,q,'0')\nreturn  */
+    "\024\377\nF=true\nn=n\351\n\300\300" /* false\nelse\nF=true\nn=n+1\nend\nend\nend\nend\n */
     ;
 
 static const PORT_FLASH uint8_t lock_before[] =
-    "\217x=d\241\365\244\346\246x\226\325\211.m\004(\272ttl\261),1e15\251p=" /* local x=d=='0'\nlocal i=not x and math.min(a('pttl',g),1e15)\nlocal p= */
-    "i\266\017\226\005t\261\317\251o=\243(p\247H)\222 \3405]\244q\244C" /* i~=-2 and a('hget',g,e)\nlocal o=not(p or H)and r[5]\nlocal q\nlocal C */
-    "=x\336o\270x\240q=p\225(\016\306\247\016m\250q\237t=m \212\263" /* =x and not o\nif x then\nq=p and(k=='' or k==m)\nif q then t=m end\nelse */
-    "\244n=v:\006\007\202^-(.*)\010\312t\276\355b\357(k\3660\244\361p\336" /* \nlocal n=v:match('^-(.*)')\nlocal u=tonumber(k)or 0\nlocal y=p and not  */
-    "n\226\243\334>u\226c<2^53\251z=p\336y\225(\016m\247\246n\250" /* n and not(c>u and c<2^53)\nlocal z=p and not y and(k==m or not n)\nif  */
-    "y\240t=m\n\021\224\363d\201t\203\3700\203\346\017\360\213z\240\217" /* y then\nt=m\na('hset',b,'released',t)\nw(0)\ni=-2\nelseif z then\nlocal  */
-    "\361p\241\365\226n\270y\247i<=d\011\240\343\261\323\203\346\210\300" /* y=p=='0' and n\nif y or i<=d+0 then\na('pexpire',g,d)\ni=d\nend\nlocal  */
-    "\361n\226p\266n\270y\240\021\363\201m\232(i\241d\226\327d\232D\247" /* y=n and p~=n\nif y then\na('hset',b,'lease',m..(i==d and ' '..d..D or  */
-    "\306)\203\277\246y \227#d>7\237\343\236,i\342728\345\252I(i\250" /* ''))\nend\nif not y or#d>7 then a('pexpire',b,i+172800000)end\nI(i)\nif  */
-    "y\237\303t\261\317\356\252\3201\267,\330\360\213n\240\320-\301\022" /* y then a('hset',g,e,n)end\nreturn{1,c,f}\nelseif n then\nreturn{-1,0,f} */
-    "\n\277o\237\320\357r=\202NEEDS\304o)\33799)}\277u>c\237m" /* \nend\nif o then return{err=('NEEDS '..o):sub(1,99)}end\nif u>c then m */
-    "\267=\302\253k,u \212C=i\241\017\270C\336h\237\320\301J\020\323\344\013+\022" /* ,c='0'..k,u end\nC=i==-2\nif C and not h then return{1,J(e,d,'1')+0,f} */
-    "\212\300\361\015\270h\226C\240" /* end\nend\nlocal y=false\nif h and C then\n */
+    "\220z=d\331\301\250\356\261z\227\334h.m\014(\272ttl\260),1e15\245o=" /* local z=d=='0'\nlocal i=not z and math.min(a('pttl',h),1e15)\nlocal o= */
+    "i\267\025\227\370t\260\322\245q=\243(o\244I)\222 \3475]\250p\250E" /* i~=-2 and a('hget',h,e)\nlocal q=not(o or I)and r[5]\nlocal p\nlocal E */
+    "=z\003q\310z\233p=o\035k\331'\244k\241m\257p\240w=m \211\264" /* =z and not q\nif z then\np=o and(k=='' or k==m)\nif p then w=m end\nelse */
+    "\250n=x\017^-(.*)'\245\020t\273\372b\376(k\3320\n\373=o\003" /* \nlocal n=x:match('^-(.*)')\nlocal s=tonumber(k)or 0\nlocal t=o and not  */
+    "n\227\243\306>s\227b<2^53\245A=o\227\243\204\035k\241m\244\261n\203\374" /* n and not(b>s and b<2^53)\nlocal A=o and not t and(k==m or not n)\nif t then\n */
+    "w=m\n\027\223\002d\201w\203\0050\203\356\025\377\221A\233\373=o\331" /* w=m\na('hset',c,'released',w)\ny(0)\ni=-2\nelseif A then\nlocal t=o==' */
+    "\301\227n\n\307\244i<=d\021\233\352\260\327\203\356\210\211\373=n\227" /* 0' and n\nif t or i<=d+0 then\na('pexpire',h,d)\ni=d\nend\nlocal t=n and  */
+    "o\267n\n\374\027\002\201m\232(i\241d\227\336d\232u\244\034\203\311" /* o~=n\nif t then\na('hset',c,'lease',m..(i==d and ' '..d..u or ''))\nend\nif  */
+    "\243\204 \226#d>7\240\352\237,i\351728\354\256J(i\203\307\240\303" /* not t or#d>7 then a('pexpire',c,i+172800000)end\nJ(i)\nif t then a('hse */
+    "t\260\322\375\256\3231\270,\337\377\221n\233\323-\302\030\n\311q\240" /* t',h,e,n)end\nreturn{1,b,f}\nelseif n then\nreturn{-1,0,f}\nend\nif q then  */
+    "\323\376r=\202NEEDS\275q)\34599)}\311s>b\240m\270\0220\246k,s \211" /* return{err=('NEEDS '..q):sub(1,99)}end\nif s>b then m,b='0'..k,s end\n */
+    "E=i\241\025\310E\003g\240\323\302K\026\327\353\276+\030\300\220A" /* E=i==-2\nif E and not g then return{1,K(e,d,'1')+0,f}end\nend\nlocal A */
+    "=\024\310g\227E\233" /* =false\nif g and E then\n */
     ;
 
 static const PORT_FLASH uint8_t lock_after[] =
-    "\213x\240\213q\237\343\261\344'\252\213\016\306\336q\237z\020" /* if x then\nif q then a('pexpire',g,'1')end\nif k=='' and not q then z(e */
-    "\252\217\025q\247\272ttl\261)\241\017\n\361c\226O(nil,q\226e)\241'giv\200'\360" /* )end\nlocal c=q or a('pttl',g)==-2\ny=c and O(nil,q and e)=='given'\nelse */
-    "\n\361O\020,p\226e\250y\241true\240k=J\020\323\344\034z\020\203I(d\203\320\301" /* \ny=O(e,p and e)\nif y==true then\nk=J(e,d,'1')\nz(e)\nI(d)\nreturn{1, */
-    "k+\022\n\277y\237\346\272ttl\261)\263\213p\237\205\271\261\252\212" /* k+0,f}\nend\nif y then i=a('pttl',g)elseif p then a('del',g)end\nend\n */
-    "\277x\240\213q\336y\240\205\271\261\250m\266\365\237\021" /* end\nif x then\nif q and not y then\na('del',g)\nif m~='0' then a('hset',b,' */
-    "\224\363d\201t\252\212\320(q\247k\266\306\226t\241k)\222 1\247\275\022\n\277" /* released',t)end\nend\nreturn{(q or k~='' and t==k)and 1 or 0,0,f}\nend\nif  */
-    "M\336C\240\341sco\224\316\317\203\364\233w\024\034\277v\241\365" /* M and not C then\na('zscore',l,e)\na('hdel',b,'woken')\nend\nif v=='0' */
-    "\237\320\275i,\330\300\025\246H \227(\3404\032\306)\3378)\266s\337" /*  then return{0,i,f}end\nlocal c=not H or(r[4]or ''):sub(1,8)~=s:sub(1, */
-    "8\250c\240\217\312H\225(\311pos\274\317\233MAXLEN\201\031\366\030" /* 8)\nif c then\nlocal u=H and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
-    ",\031)\222 \031\250\246u\237\341add\316\233XX\201\275e\252\326\317,\340" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',b,e,r[ */
-    "4\032\302 0\304v\203\3700\203\312u\247\205rp\033h\274\317)\035\n\341add\316\233GT\201f+\325\211" /* 4]or '0 0 '..v)\nw(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\325x(i,0)+(u\342)*G\317\203\343\274\3442096\345\034\343\316\344209" /* .max(i,0)+(u+1)*G,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\345\034\212\326\317,A[1]\371A[2]\371v\250h\226h\266e\237" /* 600000')\nend\na('hset',b,e,A[1]..' '..A[2]..' '..v)\nif h and h~=e then  */
-    "\346\035 \212\320\275i,\330\n" /* i=-1 end\nreturn{0,i,f}\n */
+    "\221z\233\221p\240\352\260\353'\256\221k\331'\003p\240B\026" /* if z then\nif p then a('pexpire',h,'1')end\nif k=='' and not p then B(e */
+    "\256\220\033p\244\272ttl\260)\241\025\nA=b\227Q(nil,p\227e)\331giv\200'\377" /* )end\nlocal b=p or a('pttl',h)==-2\nA=b and Q(nil,p and e)=='given'\nelse */
+    "\nA=Q\026,o\227e\257A\241true\233k=K\026\327\353\355B\026\203J(d\203\323\302" /* \nA=Q(e,o and e)\nif A==true then\nk=K(e,d,'1')\nB(e)\nJ(d)\nreturn{1, */
+    "k+\030\n\311A\240\356\272ttl\260)\264\221o\240\207\271\260\256\300" /* k+0,f}\nend\nif A then i=a('pttl',h)elseif o then a('del',h)end\nend\nend\n */
+    "\221z\233\221p\003A\233\207\271\260\257m\267'\301\240\027" /* if z then\nif p and not A then\na('del',h)\nif m~='0' then a('hset',c,' */
+    "\223\002d\201w\256\211\323(p\244k\267''\227w\241k)\222 1\244\277\030\n\311" /* released',w)end\nend\nreturn{(p or k~='' and w==k)and 1 or 0,0,f}\nend\nif  */
+    "M\003E\233\350sco\223\321\322\203\004\234w\032\355\311x\331\301" /* M and not E then\na('zscore',l,e)\na('hdel',c,'woken')\nend\nif x=='0' */
+    "\240\323\277i,\337\211\220\033\261I \226(\3474]\230\034\3458)\267v\345" /*  then return{0,i,f}end\nlocal b=not I or(r[4]or ''):sub(1,8)~=v:sub(1, */
+    "8\257b\233\220\333I\035\314pos\274\322\234MAXLEN\2011\265\332\037\274" /* 8)\nif b then\nlocal u=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
+    ",1\265)\222 1\265\257\261u\240\350add\321\234XX\201\277e\256\335\322,\347" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[ */
+    "4]\230'0 0\275x\203\0050\203\333u\244\207rpush\274\322)-1\n\350add\321\234GT\201f+\334h" /* 4]or '0 0 '..x)\ny(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
+    ".\315x(i,0)+(u\351)*H\322\203\352\274\3532096\354\355\352\321\353209" /* .max(i,0)+(u+1)*H,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
+    "6\354\355\211\335\322,C[1]\006C[2]\006x\232R:g\263\202C\201' C\276\257" /* 600000')\nend\na('hset',c,e,C[1]..' '..C[2]..' '..x..R:gsub('C',' C'))\nif  */
+    "g\227g\267e\240\356-1 \211\323\277i,\337\n" /* g and g~=e then i=-1 end\nreturn{0,i,f}\n */
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\213\3405]\214 \320\357r=\202NEEDS\304\3405])\33799)}\300\376" /* if r[5]then return{err=('NEEDS '..r[5]):sub(1,99)}end\nlocal function  */
-    "C(H\251x='\332s\276_\215ck__\007ann\234\253j\31020)\232':\253H\244d=\272" /* C(H)\nlocal x='redisson_lock__channel'..j:sub(20)..':'..H\nlocal d=a('p */
-    "\245\264\037n\355\264\201x)[2]>0\226'p\245l\305h'\270\246d\240\217E=\036" /* ubsub','numsub',x)[2]>0 and 'publish'\nif not d then\nlocal E=redis.pcall(' */
-    "p\245\264\037shardn\355\264\201x)[2]\nd=E\226E>0\226'sp\245l\305h'\003\333d" /* pubsub','shardnumsub',x)[2]\nd=E and E>0 and 'spublish'\nend\nreturn d */
-    ",x\n\300q=\005t\204l\261\251R=\005\273\233hold\357\010S" /* ,x\nend\nlocal q=a('hgetall',g)\nlocal R=a('hget',b,'holder')\nlocal S */
-    "=e\241'*'\226\016\306\244c,A,\346{},{},0\nf\231\361\301#q,2 do\244p,T,t=q" /* =e=='*' and k==''\nlocal c,A,i={},{},0\nfor y=1,#q,2 do\nlocal p,T,t=q */
-    "[y],q[y\342]:\006\007\202^(\260\353\260\352\010B=T\247p\241R\226m\270p\241'sha" /* [y],q[y+1]:match('^(%d+) (%d+) ')\nlocal B=T or p==R and m\nif p=='sha */
-    "\331'\247t\225(t\276\355b\357(t)<=\206\231t\276\355b\357(t)>=f+2e9)\214\360if\020\241'*'" /* red' or t and(tonumber(t)<=f or tonumber(t)>=f+2e9)then\nelseif(e=='*' */
-    "\247e\241p)\222(\016\306\247\016B)\222(S\247\246c[1])\214\nc[#c\342]=p\nc[p]=B\360" /*  or e==p)and(k=='' or k==B)and(S or not c[1])then\nc[#c+1]=p\nc[p]=B\nelse */
-    "\nA[t\2470]=(A[t\2470\0320)+(q[y\342]:\006\007\202 \370\260\322%f[ %z]'\3661\203\346\325" /* \nA[t or 0]=(A[t or 0]or 0)+(q[y+1]:match(' w(%d+)%f[ %z]')or 1)\ni=ma */
-    "\211.\325x(i,t\276\355b\357(t\366\325\211.hu\354\203\212\277v\241'\017'\240\217B=" /* th.max(i,tonumber(t)or math.huge)\nend\nend\nif v=='-2' then\nlocal B= */
-    "0\nf\231R,p \004 ipairs\334)do\244d,x=C(p\250d\226c[p]\214\na(d,x\267[" /* 0\nfor R,p in ipairs(c)do\nlocal d,x=C(p)\nif d and c[p]then\na(d,x,c[ */
-    "p]\203B=1\003\212\320B\267[1]\222 B\2410\2261\247\022\n\277i>0\336" /* p])\nB=1\nend\nend\nreturn{B,c[1]and B==0 and 1 or 0,f}\nend\nif i>0 and not  */
-    "c[1]\214 \320\275\022\277i>0\226i<\325\211.hu\354\240\217p={}\nf\231" /* c[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal p={}\nfor  */
-    "t,B \004 pairs(A)do\np[#p\342]=t\371B\003\343\236,i-f\342728\345" /* t,B in pairs(A)do\np[#p+1]=t..' '..B\nend\na('pexpire',b,i-f+172800000 */
-    "\203\303t\261\267[1]\2330 0 0 0\037sha\331\201tab\335.c\276cat(p\233 \013\203\324\261" /* )\na('hset',g,c[1],'0 0 0 0','shared',table.concat(p,' '))\na('hdel',g */
-    "\267[1]\251p=\272ttl\261\250p<0\247f+p>i\237\343\261,i-f\252" /* ,c[1])\nlocal p=a('pttl',g)\nif p<0 or f+p>i then a('pexpire',g,i-f)end\n */
-    "I(i-f\251d,x=C(h\247\306\250d\237\001(d,x\2330'\252\320" /* I(i-f)\nlocal d,x=C(h or '')\nif d then redis.pcall(d,x,'0')end\nreturn{ */
-    "\301\022\n\300d=\015\270h\225\334[1\032\246q[1])\214\n" /* 1,0,f}\nend\nlocal d=false\nif h and(c[1]or not q[1])then\n */
+    "\221\3475]t\215 \323\376r=\202NEEDS\275\3475])\34599)}\211\220\366" /* if r[5]then return{err=('NEEDS '..r[5]):sub(1,99)}end\nlocal function  */
+    "D(I\245w\022\341s\273_\212ck__\371ann\235\246j\31320)\232':\246I\250d=\272" /* D(I)\nlocal w='redisson_lock__channel'..j:sub(20)..':'..I\nlocal d=a('p */
+    "\247\263\201'n\372\263\201w)[2]>0\227'p\247l\304h'\310\261d\233\220E=\010" /* ubsub','numsub',w)[2]>0 and 'publish'\nif not d then\nlocal E=redis.pcall */
+    "\202p\247\263\201'shardn\372\263\201w)[2]\nd=E\227E>0\227'sp\247l\304h'\013\326" /* ('pubsub','shardnumsub',w)[2]\nd=E and E>0 and 'spublish'\nend\nreturn  */
+    "d,w\013\220p=\370t\205l\260\245R=\370\266\234hold\376'\245" /* d,w\nend\nlocal p=a('hgetall',h)\nlocal R=a('hget',c,'holder')\nlocal  */
+    "T=e\331*'\227k\331'\250b,A,\356{},{},0\nf\230z=\302#p,2 do\250o,U\325=" /* T=e=='*' and k==''\nlocal b,A,i={},{},0\nfor z=1,#p,2 do\nlocal o,U,q= */
+    "p[z],p[z\351]\017^\011 \011 '\245C=U\244o\241R\227m\310o\331sh" /* p[z],p[z+1]:match('^(%d+) (%d+) ')\nlocal C=U or o==R and m\nif o=='sh */
+    "a\340'\244q\035t\273\372b\376(q)<=f \226\204\273\372b\376(q)>=f+2e9)t\215\377\214\026\331*" /* ared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelseif(e=='* */
+    "'\244e\241o)\222(k\331'\244k\241C)\222(T\244\261b[1])t\215\nb[#b\351]=o\nb[o]=C\377" /* ' or e==o)and(k=='' or k==C)and(T or not b[1])then\nb[#b+1]=o\nb[o]=C\nelse */
+    "\nA[q\2440]=(A[q\2440]\2300)+(p[z\351]\017 w\011%f[ %z]\276\2301\203\356\334" /* \nA[q or 0]=(A[q or 0]or 0)+(p[z+1]:match(' w(%d+)%f[ %z]')or 1)\ni=mat */
+    "h.\315x(i,t\273\372b\376(q\332\334h.hu\343\203\300\221x\331\025'\233\220C=0" /* h.max(i,tonumber(q)or math.huge)\nend\nend\nif x=='-2' then\nlocal C=0 */
+    "\nf\230R,o \014 ipairs\306)do\250d,w=D(o\257d\227b[o]t\215\na(d,w\270[o" /* \nfor R,o in ipairs(b)do\nlocal d,w=D(o)\nif d and b[o]then\na(d,w,b[o */
+    "]\203C=1\n\300\323C\270[1]\222 C\2410\2271\244\030\n\311i>0\003" /* ])\nC=1\nend\nend\nreturn{C,b[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not  */
+    "b[1]t\215 \323\277\030\311i>0\227i<\334h.hu\343\233\220o={}\nf\230" /* b[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal o={}\nfor  */
+    "q,C \014 pairs(A)do\no[#o\351]=q\006C\013\352\237,i-f\351728\354" /* q,C in pairs(A)do\no[#o+1]=q..' '..C\nend\na('pexpire',c,i-f+172800000 */
+    "\203\303t\260\270[1]\2340 0 0 0\201'sha\340\201tab\344.c\273cat(o\234 \276\203\330\260" /* )\na('hset',h,b[1],'0 0 0 0','shared',table.concat(o,' '))\na('hdel',h */
+    "\270[1]\245o=\272ttl\260\257o<0\244f+o>i\240\352\260,i-f\256" /* ,b[1])\nlocal o=a('pttl',h)\nif o<0 or f+o>i then a('pexpire',h,i-f)end\n */
+    "J(i-f\245d,w=D(g\244''\257d\240\010(d,w\234\301\256\323" /* J(i-f)\nlocal d,w=D(g or '')\nif d then redis.pcall(d,w,'0')end\nreturn{ */
+    "\302\030\013\220\356\024\310g\225\306[1]\230\261p[1])t\215\n" /* 1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\213c[1]\214 \343\261\344'\252f\231\361\301#q,2 do\270q[y]\266c[1]\214 " /* if c[1]then a('pexpire',g,'1')end\nfor y=1,#q,2 do\nif q[y]~=c[1]then  */
-    "\324\261,q[y]\252\212d=O(nil\267[1])\241'giv\200'\n\277c[1]\222 \246" /* a('hdel',g,q[y])end\nend\nd=O(nil,c[1])=='given'\nend\nif c[1]and not  */
-    "d\237\205\271\261\252\320c[1]\222 1\247\275\022\n" /* d then a('del',g)end\nreturn{c[1]and 1 or 0,0,f}\n */
+    "\221b[1]t\215 \352\260\353'\256f\230z=\302#p,2 do\310p[z]\267b[1]t\215 " /* if b[1]then a('pexpire',h,'1')end\nfor z=1,#p,2 do\nif p[z]~=b[1]then  */
+    "\330\260,p[z]\256\211\356Q(nil\270[1])\331giv\200'\n\311b[1]\222 \261" /* a('hdel',h,p[z])end\nend\ni=Q(nil,b[1])=='given'\nend\nif b[1]and not  */
+    "i\240\207\271\260\256\323b[1]\222 1\244\277\030\n" /* i then a('del',h)end\nreturn{b[1]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
-    "\217a\267,v,q=\347pack(KEYS\251d=\350\351\244b=d\202time\010" /* local a,c,v,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
-    "j=b[1]*\031+\325\211.f\215\227(b[2]/\031\251\376r(k\251b='\332" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
-    "s\276_\215ck__\007ann\234\253c\31020)\232':\253k\270d\202p\245\264\037n\355\264\236)[2]>0\237" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
-    "\333true \300e=\036p\245\264\037shardn\355\264\236)[2]\n\333" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "e\226e>0\n\300\376b\020\251h=t\276\355b\357(\020\247\306):\006\007\202" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
-    "^\260+$\013\3660\n\333h<2^53\226h\2470\n\300g=d\202h\354t\204l\201a\251" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
-    "l=d\202hm\354t\201q\233t\024\037hold\357\037\363\037limit\037needs\010s=d\202lr" /* l=d('hmget',q,'token','holder','lease','limit','needs')\nlocal s=d('lr */
-    "an\354\201c,\275\035\251o=\325\211.m\004(d\202pttl\201a),1e15\251i\267={},{}\nf\231" /* ange',c,0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor  */
-    "e,a \004(l[4\032\306):g\006\007\202(\260\353\260\322\013do\ne,a=b\020),b(a\250e>0\226e" /* e,a in(l[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e */
-    "<1e9\226a>j\226a<j+2e9\237i[#i\342]=e \212\212tab\335.s\227t(i\203f\231m" /* <1e9 and a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor m */
-    "=\301#g,2 do\244f,h=g[m],g[m\342]\244n,a,p,g,m=h:\006\007\202^(\260\353\260" /* =1,#g,2 do\nlocal f,h=g[m],g[m+1]\nlocal n,a,p,g,m=h:match('^(%d+) (%d */
-    "\353\260\353\260\322(%+?)%f[ %z]'\250n\240\213b(a)>j\226b(a)<j+2e9\240" /* +) (%d+) (%d+)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\n */
-    "c[#c\342]={b(a)-j\356,b(p)%2^16+2^16*((i[1\0320)\342),g,m,\330\003\263\213f\266" /* c[#c+1]={b(a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,m,f}\nend\nelseif f~= */
-    "'sha\331'\336c[1]\214\244a,g,m=(l[3\032\306):\006\007\202^(\260\353\260\322" /* 'shared' and not c[1]then\nlocal a,g,m=(l[3]or ''):match('^(%d+) (%d+) */
-    "(%+?)%f[ %z]'\250a\266l[1]\214 g,m='\201\306 \300a=f\241l[2]\nc[1]={o" /* (%+?)%f[ %z]')\nif a~=l[1]then g,m='','' end\nlocal a=f==l[2]\nc[1]={o */
-    ",a\226l[1],b(h)%2^16,a\226g,m,\330\003\212tab\335.s\227t\334,\375(a," /* ,a and l[1],b(h)%2^16,a and g,m,f}\nend\nend\ntable.sort(c,function(a, */
-    "b)\333a[1]>b[1\032a[1]\241b[1]\222 a[6]<b[6]\200d\250\246c[1]\214 c[1]" /* b)return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1] */
-    "={o,\015,\275\015\233\201\306}\300a={#s+2^32*#c}\nf\231t,\206\004 ipairs\334" /* ={o,false,0,false,'',''}end\nlocal a={#s+2^32*#c}\nfor t,f in ipairs(c */
-    ")do\244o\356,p,g,m,\312\347pack(f\251f=0\270n\240f=r(u)\222 3\247" /* )do\nlocal o,n,p,g,m,u=unpack(f)\nlocal f=0\nif n then\nf=r(u)and 3 or  */
-    "1\270b(g)>0\226b(g)<2^32\237f=f+8*g+4*#m \212\212f\231t,h \004 ipai" /* 1\nif b(g)>0 and b(g)<2^32 then f=f+8*g+4*#m end\nend\nfor t,h in ipai */
-    "rs({o,b(n),p+(l[5]\222 2^48\2470),f,u})do\na[#a\342]=h\003\277i[2]" /* rs({o,b(n),p+(l[5]and 2^48 or 0),f,u})do\na[#a+1]=h\nend\nend\nif i[2] */
-    "\222 c[1][3]>=2^16\240a[6]=tab\335.c\276cat(i\233 \201\301\325\211.m\004(#i,9))\371" /* and c[1][3]>=2^16 then\na[6]=table.concat(i,' ',1,math.min(#i,9))..' '.. */
-    "a[6]\003f\231t,k \004 ipairs(s)do\244b=d\202h\354t\201q,k\251f\317=2," /* a[6]\nend\nfor t,k in ipairs(s)do\nlocal b=d('hget',q,k)\nlocal f,e=2, */
-    "\325\211.hu\354\244g,h\267=(b\247\306):\006\007\202^(\260\353\260\353[1-9]\260\260\260\260\002" /* math.huge\nlocal g,h,c=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
-    "\002\002\002?)%f[ %z]'\250c\240f\317=\301g*\031+h/\031+c\270b:f\367\202^\260" /* ?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g*1000+h/1000+c\nif b:find('^%d */
-    "+ \260+ \260+ S\260+%f[ %z]\013\214 f=5 \212\263\213\246b\240f\317=\275t\276\355b\357" /* + %d+ %d+ S%d+%f[ %z]')then f=5 end\nelseif not b then\nf,e=0,tonumber */
-    "(d\202zsco\224\201v,k\3660\203\300b=0\270e>j\237b=r(k)\222 2\2471 \212" /* (d('zscore',v,k)or 0)\nend\nlocal b=0\nif e>j then b=r(k)and 2 or 1 end\n */
-    "a[#a\342]=f\na[#a\342]=b\na[#a\342]=k\003\333a\n" /* a[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn a\n */
+    "\220a,c,v\325=\342pack(KEYS\245d=\360\361\250\033d\202time'\245" /* local a,c,v,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
+    "j=b[1]*1\265+\334h.f\212\226\306[2]/1\265\245\366r(k\245b\022\341" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
+    "s\273_\212ck__\371ann\235\246c\31320)\232':\246k\310d\202p\247\263\201'n\372\263\201b)[2]>0\240" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
+    "\254\204rue \211\220e=\010\202p\247\263\201'shardn\372\263\201b)[2]\n\326" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
+    "e\227e>0\013\220\366b\026\245h=t\273\372b\376(\026\244\034\017" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
+    "^\255+$\276\3320\n\326h<2^53\227h\2440\013\220g=d\202h\343t\205l\201a\245" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
+    "l=d\202hm\343t\201q\234t\032\201'hold\376\201'\002\201'limit\201'needs'\245\020d\202lr" /* l=d('hmget',q,'token','holder','lease','limit','needs')\nlocal s=d('lr */
+    "an\343\237,\277-1\245o=\334h.m\014(d\202pttl\201a),1e15\245i,c={},{}\nf\230" /* ange',c,0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor  */
+    "e,a \014(l[4]\230\034:g\334\371\202\011 \011\276do\ne,a=b\026)\270(a\257e>0\227e" /* e,a in(l[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e */
+    "<1e9\227a>j\227a<j+2e9\240i[#i\351]=e \300tab\344.s\226t(i\203f\230m" /* <1e9 and a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor m */
+    "=\302#g,2 do\250f,h=g[m],g[m\351]\250n,a,p,g,m=h\017^\011 \011" /* =1,#g,2 do\nlocal f,h=g[m],g[m+1]\nlocal n,a,p,g,m=h:match('^(%d+) (%d+) */
+    " \011 \011(%+?)%f[ %z]'\257n\233\221b(a)>j\227b(a)<j+2e9\233" /*  (%d+) (%d+)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\n */
+    "c[#c\351]={b(a)-j\375\270(p)%2^16+2^16*((i[1]\2300)\351),g,m,\337\013\264\221f\267" /* c[#c+1]={b(a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,m,f}\nend\nelseif f~= */
+    "'sha\340'\003c[1]t\215\250a,g,m=(l[3]\230\034\017^\011 \011" /* 'shared' and not c[1]then\nlocal a,g,m=(l[3]or ''):match('^(%d+) (%d+) */
+    "(%+?)%f[ %z]'\257a\267l[1]t\215 g,m\022\201'' \211\220a=f\241l[2]\nc[1]={o" /* (%+?)%f[ %z]')\nif a~=l[1]then g,m='','' end\nlocal a=f==l[2]\nc[1]={o */
+    ",a\227l[1]\270(h)%2^16,a\227g,m,\337\n\300tab\344.s\226t(c,\365(a\270" /* ,a and l[1],b(h)%2^16,a and g,m,f}\nend\nend\ntable.sort(c,function(a,b */
+    ")\326a[1]>b[1]\230a[1]\241b[1]\222 a[6]<b[6]\200d\257\261c[1]t\215 c[1]=" /* )return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1]= */
+    "{o,\024,\277\024\234\201''}\211\220a={#s+2^32*#c}\nf\226\204,f \014 ipairs(c)" /* {o,false,0,false,'',''}end\nlocal a={#s+2^32*#c}\nfor t,f in ipairs(c) */
+    "do\250o\375,p,g,m,\333\342pack(f\245f=0\310n\233f=r(u)\222 3\244" /* do\nlocal o,n,p,g,m,u=unpack(f)\nlocal f=0\nif n then\nf=r(u)and 3 or  */
+    "1\310b(g)>0\227b(g)<2^32\240f=f+8*g+4*#m \300f\226\204,h \014 ipai" /* 1\nif b(g)>0 and b(g)<2^32 then f=f+8*g+4*#m end\nend\nfor t,h in ipai */
+    "rs({o\270(n),p+(l[5]\222 2^48\2440),f,u})do\na[#a\351]=h\n\300\221i[2]" /* rs({o,b(n),p+(l[5]and 2^48 or 0),f,u})do\na[#a+1]=h\nend\nend\nif i[2] */
+    "\222 c[1][3]>=2^16\233a[6]=tab\344.c\273cat(i\234 \201\302\334h.m\014(#i,9))\006" /* and c[1][3]>=2^16 then\na[6]=table.concat(i,' ',1,math.min(#i,9))..' '.. */
+    "a[6]\013f\226\204,k \014 ipairs(s)do\250\033d\202h\343t\201q,k\245f\322=2," /* a[6]\nend\nfor t,k in ipairs(s)do\nlocal b=d('hget',q,k)\nlocal f,e=2, */
+    "\334h.hu\343\250g,h,c=\306\244\034\017^\011 \011 ([1-9]\255\255\255\255\357" /* math.huge\nlocal g,h,c=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
+    "\357\357\357?)%f[ %z]'\257c\233f\322=\302g*1\265+h/1\265+c\310b:f\346\202^\255" /* ?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g*1000+h/1000+c\nif b:find('^%d */
+    "+ \255+ \255+ S\255+%f[ %z]\276t\215 f=5 \211\264\221\261b\233f\322=\277t\273\372b\376" /* + %d+ %d+ S%d+%f[ %z]')then f=5 end\nelseif not b then\nf,e=0,tonumber */
+    "(d\202zsco\223\201v,k\3320\203\211\220\0330\310e>j\240\033r(k)\222 2\2441 \211" /* (d('zscore',v,k)or 0)\nend\nlocal b=0\nif e>j then b=r(k)and 2 or 1 end\n */
+    "a[#a\351]=f\na[#a\351]=b\na[#a\351]=k\013\326a\n" /* a[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn a\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\217as=3\244p=\325\211.m\004(\272ttl\261),1e15\251K=p\266\017\226\235" /* local as=3\nlocal p=math.min(a('pttl',g),1e15)\nlocal K=p~=-2 and a('h */
-    "m\354t\261\317\233sha\331\013\227{}\244ab,a\025K[1],K[2]\244S,F,\204,Q=(ab\247" /* mget',g,e,'shared')or{}\nlocal ab,ac=K[1],K[2]\nlocal S,F,al,Q=(ab or  */
-    "\306):\006\007\202^(\260\353\260\353\260\353%S\322\010ad=ab\336S\336a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad=ab and not S and not a */
-    "c\270ad\240S,F,\204,Q=m:\006\007\202^\260+$'\366\302\201f+(p<0\226d\247\325\211.m\004" /* c\nif ad then\nS,F,al,Q=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
-    "(p,1e9)),ab:\006\007\202^\260+$'\366'1\201d\232D\n\300\376V(n\251" /* (p,1e9)),ab:match('^%d+$')or '1',d..D\nend\nlocal function V(n)\nlocal  */
-    "\346t\276\355b\357(n\3660\n\333i>\206\222 i<f+2e9\226i\003F=V(F\3660\244" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nF=V(F)or 0\nlocal  */
-    "B,x={},0\nf\231i,T \004(ac\247\306):g\006\007\202(\260\353\260\322\013do\n\346V(i\250i\240" /* B,x={},0\nfor i,T in(ac or ''):gmatch('(%d+) (%d+)')do\ni=V(i)\nif i then\n */
-    "B[i]=(B[i\0320)+T\nx=x+T\003\300\376ae(n\251W=t\276\355" /* B[i]=(B[i]or 0)+T\nx=x+T\nend\nend\nlocal function ae(n)\nlocal W=tonum */
-    "b\357(n\3660\n\333W>0\226W<1e9\226W\247\325\211.hu\354\n\300aa,X,U" /* ber(n)or 0\nreturn W>0 and W<1e9 and W or math.huge\nend\nlocal aa,X,U */
-    "=ae(ARGV[2]),\325\211.hu\354,{}\244\376C(o,P\250x\2410\237X,U=\325\211" /* =ae(ARGV[2]),math.huge,{}\nlocal function C(o,P)\nif x==0 then X,U=math */
-    ".hu\354,{}\277o<\325\211.hu\354\240X=\325\211.m\004(X,o\203U[o]=\325\211.\325x(U[o\032" /* .huge,{}end\nif o<math.huge then\nX=math.min(X,o)\nU[o]=math.max(U[o]or  */
-    "P,P\203\212\212f\231o,P \004(\005\273\233limit'\366\306):g\006\007\202(\260\353\260" /* P,P)\nend\nend\nfor o,P in(a('hget',b,'limit')or ''):gmatch('(%d+) (%d */
-    "\322\013do\nP=V(P\250P\237C(ae(o),P\252\300\376ao(\251" /* +)')do\nP=V(P)\nif P then C(ae(o),P)end\nend\nlocal function ao()\nlocal  */
-    "n={}\nf\231o \004 pairs(U)do n[#n\342]=o \212tab\335.s\227t(n\203f\231q,o \004 ipa" /* n={}\nfor o in pairs(U)do n[#n+1]=o end\ntable.sort(n)\nfor q,o in ipa */
-    "irs(n)do n[q]=o\371U[o]\212\333tab\335.c\276cat(n\233 \034\300" /* irs(n)do n[q]=o..' '..U[o]end\nreturn table.concat(n,' ')\nend\nlocal  */
-    "\376am(o\203\333x>=\325\211.m\004(o,X\203\300\376av(q\203f\231" /* function am(o)\nreturn x>=math.min(o,X)\nend\nlocal function av(q)\nfor  */
-    "\346q,q+8 do\244n=\030,i\250\246n\237\333\015 \300" /* i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal  */
-    "af,ag,J=(\005\273\356\366\306):\006\007\202^(\260\353\260\353\260\352S'\250J\225(n" /* af,ag,J=(a('hget',b,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif J and(n */
-    "\241e\247af*\031+ag/\031+J>f)\214 \333n \212\212\300\361{}\244" /* ==e or af*1000+ag/1000+J>f)then return n end\nend\nend\nlocal y={}\nlocal  */
-    "\312{}\244ah\244Y\244an\244ap=m\337\0350)\266s\337\0350\251" /* u={}\nlocal ah\nlocal Y\nlocal an\nlocal ap=m:sub(1,-10)~=s:sub(1,-10)\nlocal  */
-    "\376aq(R,E,i,ai,Q,o\203C(o,i\203B[i]=(B[i\0320)\342\nx=x\342\ny[#y\342]=R" /* function aq(R,E,i,ai,Q,o)\nC(o,i)\nB[i]=(B[i]or 0)+1\nx=x+1\ny[#y+1]=R */
-    "\ny[#y\342]=E\371i\371ai\371Q\n\300\376at(\250B[F" /* \ny[#y+1]=E..' '..i..' '..ai..' '..Q\nend\nlocal function at()\nif B[F */
-    "]\214\nB[F]=B[F]\035\nx=x\035\003\300\376ar(Z\251au,E=" /* ]then\nB[F]=B[F]-1\nx=x-1\nend\nend\nlocal function ar(Z)\nlocal au,E= */
-    "\325\211.f\224xp(Z\251C=\325\211.\325x(2^(E-5),1\203\333\325\211.ceil((f+Z)/C)*" /* math.frexp(Z)\nlocal C=math.max(2^(E-5),1)\nreturn math.ceil((f+Z)/C)* */
-    "C\n\300\376aj(R,Z,ai,Q,o,C,E\251ak=t\276\355b\357(m\3660\nm" /* C\nend\nlocal function aj(R,Z,ai,Q,o,C,E)\nlocal ak=tonumber(m)or 0\nm */
-    "=ak>=t\276\355b\357(s)\222 ak<2^53\225\202%.0f\013:f\227\006(ak\342\366s\270R\241e\237" /* =ak>=tonumber(s)and ak<2^53 and('%.0f'):format(ak+1)or s\nif R==e then  */
-    "ah=m \212aq(R,m,ar(Z),ai,Q,o\203u[#u\342]={R,C,E,m\371f\371Z}\n\300" /* ah=m end\naq(R,m,ar(Z),ai,Q,o)\nu[#u+1]={R,C,E,m..' '..f..' '..Z}\nend\nlocal  */
-    "\376ak(Z\251q,a\346\275\015\nwhi\335#u<as do\244n=h\270q>0\237" /* function ak(Z)\nlocal q,ai=0,false\nwhile#u<as do\nlocal n=h\nif q>0 then  */
-    "n=\030,q\252\213Z\225(\246n\247n\241Z)\214\270ai\247am(aa)\214" /* n=a('lindex',j,q)end\nif Z and(not n or n==Z)then\nif ai or am(aa)then */
-    " \333\212aj(Z\323\344\201d\232D,aa\203Z=nil\nq=q\342\360\213\246n\240\257" /*  return end\naj(Z,d,'1',d..D,aa)\nZ=nil\nq=q+1\nelseif not n then\nreturn */
-    "\360\244E='\332s\276_\215ck__\007ann\234\253j\31020)\232':\253n\244C=\272" /* \nelse\nlocal E='redisson_lock__channel'..j:sub(20)..':'..n\nlocal C=a('p */
-    "\245\264\037n\355\264\201E)[2]>0\226'p\245l\305h'\270\246C\240\217Z=\036" /* ubsub','numsub',E)[2]>0 and 'publish'\nif not C then\nlocal Z=redis.pcall(' */
-    "p\245\264\037shardn\355\264\201E)[2]\nC=Z\226Z>0\226'sp\245l\305h'\n\300as" /* pubsub','shardnumsub',E)[2]\nC=Z and Z>0 and 'spublish'\nend\nlocal as */
-    "=n\241L\226\3404\032\005\273\356\251af,ag,J=(as\247\306):\006\007\202^(\260\353" /* =n==L and r[4]or a('hget',b,n)\nlocal af,ag,J=(as or ''):match('^(%d+) ( */
-    "\260\353[1-9]\260\260\260\260\002\002\002\002?)%f[ %z]\010Z=(as\247\306):\006\007\202" /* %d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nlocal Z=(as or ''):match(' */
-    "^\260+ \260+ \260+ S(\260\322%f[ %z]\010o=ae(Z\250J\226af*\031+ag/\031+" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ae(Z)\nif J and af*1000+ag/1000+ */
-    "J<=\206\214\270x>=X\237\333\212z(n\203\263\213C\225(ai\247\246Z\247" /* J<=f then\nif x>=X then return end\nz(n)\nelseif C and(ai or not Z or  */
-    "am(o))\214\270\246Z\237an=q-#u \277\246J\237Y={n,C,E}\212\257" /* am(o))then\nif not Z then an=q-#u end\nif not J then Y={n,C,E}end\nreturn */
-    "\360\213C\240\213V((\005t\261\356\366\306):\006\007\202^\260+ (\260\352\013)\214\n" /* \nelseif C then\nif V((a('hget',g,n)or ''):match('^%d+ (%d+) '))then\n */
-    "z(n\203\263\naj(n,J\2330\201\302\201o,C,E\203q=q\342\003\263\213J\240q=q\342\360" /* z(n)\nelse\naj(n,J,'0','0',o,C,E)\nq=q+1\nend\nelseif J then\nq=q+1\nelse */
-    "\213x\2410\240\257\360\244J,Z=\341sco\224\316\356\366\302\037s\033pe\321:\253" /* if x==0 then\nreturn\nelse\nlocal J,Z=a('zscore',l,n)or '0','suspect:'.. */
-    "n\244ae,X=(\005\273,Z\366\306):\006\007\202(%S\353\260\322'\250ae\266J\247t" /* n\nlocal ae,X=(a('hget',b,Z)or ''):match('(%S+) (%d+)')\nif ae~=J or t */
-    "\276\355b\357(X)>\206\214\n\326,Z,J\371f\203\3700\203X=f\n\277X+N<=\206" /* onumber(X)>f then\na('hset',b,Z,J..' '..f)\nw(0)\nX=f\nend\nif X+N<=f  */
-    "\231t\276\355b\357(J)<=\206\214\nz(n\203\263\na\346true\nq=q\342\003\212\212\212" /* or tonumber(J)<=f then\nz(n)\nelse\nai=true\nq=q+1\nend\nend\nend\nend\n */
-    "\300\376af(q\251K,J=\005t\204l\261),{}\nf\231\346\301#K,2 d" /* end\nlocal function af(q)\nlocal K,J=a('hgetall',g),{}\nfor i=1,#K,2 d */
-    "o\244B=K[i\342]:\006\007\202^\260+ (\260\352\010X=B\226K[i]\266'sha\331'\336" /* o\nlocal B=K[i+1]:match('^%d+ (%d+) ')\nlocal X=B and K[i]~='shared' and not  */
-    "V(B\250K[i]\266e\225(q\247X)\214 J[#J\342]=K[i]\212\212f\231\346\301#J,\031" /* V(B)\nif K[i]~=e and(q or X)then J[#J+1]=K[i]end\nend\nfor i=1,#J,1000 */
-    " do\n\324\261,\347pack(J,i,\325\211.m\004(i+999,#J))\203\212\300\376" /*  do\na('hdel',g,unpack(J,i,math.min(i+999,#J)))\nend\nend\nlocal function  */
-    "ae(q,E,V\251K=q\241'p\245l\305h'\226a\247\001\nK(q,E,V\203\300" /* ae(q,E,V)\nlocal K=q=='publish' and a or redis.pcall\nK(q,E,V)\nend\nlocal  */
-    "\376K(J\251X,Z={},0\nf\231i,T \004 pairs(B)do\270T>0\240X[#" /* function K(J)\nlocal X,Z={},0\nfor i,T in pairs(B)do\nif T>0 then\nX[# */
-    "X\342]=i\371T\nZ=\325\211.\325x(Z,i\203\212\300q=Z-f\244ag=#u>0\226" /* X+1]=i..' '..T\nZ=math.max(Z,i)\nend\nend\nlocal q=Z-f\nlocal ag=#u>0 and  */
-    "p\266\017\226\235l\200\261)>2*x\3426\nif#u>0\240\021t\024\201m\233hold\357" /* p~=-2 and a('hlen',g)>2*x+16\nif#u>0 then\na('hset',b,'token',m,'holder */
-    "\201u[#u][1]\233\224\363d\201t\233\363\201m\233limit\201ao()\250ap\247q>9999999\237" /* ',u[#u][1],'released',t,'lease',m,'limit',ao())\nif ap or q>9999999 then  */
-    "\370q\252f\231i,Z \004 ipairs(ap\226\005t\204l\236)\227{})do\270i%2\2411\226" /* w(q)end\nfor i,Z in ipairs(ap and a('hgetall',b)or{})do\nif i%2==1 and  */
-    "Z:f\367(h\226'^s\033pe\321:'\247':\013\214 \364,Z\252\212\263\213J\226" /* Z:find(h and '^suspect:' or ':')then a('hdel',b,Z)end\nend\nelseif J and  */
-    "m\266\365\240\021\224\363d\201t\203\212y[#y\342]='sha\331'\ny[#y\342]=" /* m~='0' then\na('hset',b,'released',t)\nend\ny[#y+1]='shared'\ny[#y+1]= */
-    "tab\335.c\276cat(X\233 '\250p\266\017\226q>p\237\343\261,q\252\303" /* table.concat(X,' ')\nif p~=-2 and q>p then a('pexpire',g,q)end\na('hse */
-    "t\261,\347pack(y)\250J\237\324\261,J\252\213p\241\017\226\036" /* t',g,unpack(y))\nif J then a('hdel',g,J)end\nif p==-2 and redis.pcall(' */
-    "p\315\261,q)\2661\240\205\271\261\203\343\261,q\203\277q<p\237" /* pexpire',g,q)~=1 then\na('del',g)\na('pexpire',g,q)\nend\nif q<p then  */
-    "\343\261,q\252\213ag\237af(\252f\231au\356 \004 ipairs(u)do\244" /* a('pexpire',g,q)end\nif ag then af()end\nfor au,n in ipairs(u)do\nlocal  */
-    "R,C,E,V=\347pack(n\250h\237z(R\252\213C\237ae(C,E,V\252\212I(q" /* R,C,E,V=unpack(n)\nif h then z(R)end\nif C then ae(C,E,V)end\nend\nI(q */
-    "\250Y\226Y[1]\241h\225(q\342\265<p \227#u>0)\214 ae(Y[2],Y[3]\2330'\252p=q" /* )\nif Y and Y[1]==h and(q+1000<p or#u>0)then ae(Y[2],Y[3],'0')end\np=q */
-    "\003" /* \nend\n */
+    "\220ax=3\250p=\334h.m\014(\272ttl\260),1e15\245G=p\267\025\227\236" /* local ax=3\nlocal p=math.min(a('pttl',h),1e15)\nlocal G=p~=-2 and a('h */
+    "m\343t\260\322\234sha\340\276\226{}\250ae,af=G[1],G[2]\250V,D,ao,T=(ae\244" /* mget',h,e,'shared')or{}\nlocal ae,af=G[1],G[2]\nlocal V,D,ao,T=(ae or  */
+    "\034\017^\011 \011 \011 (%S\324'\245ag=ae\003V\003a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ag=ae and not V and not a */
+    "f\310ag\233V,D,ao,T=m\017^\255+$\276\230'0\201f+(p<0\227d\244\334h.m\014" /* f\nif ag then\nV,D,ao,T=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
+    "(p,1e9)),ae\017^\255+$\276\230'1\201d\232u\013\220\366Y(n\245" /* (p,1e9)),ae:match('^%d+$')or '1',d..u\nend\nlocal function Y(n)\nlocal  */
+    "\356t\273\372b\376(n\3320\n\326i>f\227i<f+2e9\227i\013D=Y(D\3320\250" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=Y(D)or 0\nlocal  */
+    "A,t={},0\nf\230i,W \014(af\244\034:g\334\371\202\011 \011\276do\n\356Y(i\257i\233" /* A,t={},0\nfor i,W in(af or ''):gmatch('(%d+) (%d+)')do\ni=Y(i)\nif i then\n */
+    "A[i]=(A[i]\2300)+W\nt=t+W\n\300\220\366ah(n\245Z=t\273\372" /* A[i]=(A[i]or 0)+W\nt=t+W\nend\nend\nlocal function ah(n)\nlocal Z=tonum */
+    "b\376(n\3320\n\326Z>0\227Z<1e9\227Z\244\334h.hu\343\013\220ad,aa," /* ber(n)or 0\nreturn Z>0 and Z<1e9 and Z or math.huge\nend\nlocal ad,aa, */
+    "X=ah(ARGV[2]),\334h.hu\343,{}\250\366E(o,K\203\307\2410\240aa,X=\334" /* X=ah(ARGV[2]),math.huge,{}\nlocal function E(o,K)\nif t==0 then aa,X=mat */
+    "h.hu\343,{}\311o<\334h.hu\343\233aa=\334h.m\014(aa,o\203X[o]=\334h.\315x(X[" /* h.huge,{}end\nif o<math.huge then\naa=math.min(aa,o)\nX[o]=math.max(X[ */
+    "o]\230K,K\203\300f\230o,K \014(\370\266\234limit\276\230\034:g\334\371\202\011" /* o]or K,K)\nend\nend\nfor o,K in(a('hget',c,'limit')or ''):gmatch('(%d+) */
+    " \011\276do\nK=Y(K\257K\240E(ah(o),K\256\211\220\366ar(\245" /*  (%d+)')do\nK=Y(K)\nif K then E(ah(o),K)end\nend\nlocal function ar()\nlocal  */
+    "n={}\nf\230o \014 pairs(X)do n[#n\351]=o \211tab\344.s\226t(n\203f\230q,o \014 ipa" /* n={}\nfor o in pairs(X)do n[#n+1]=o end\ntable.sort(n)\nfor q,o in ipa */
+    "irs(n)do n[q]=o\006X[o]\211\254\204ab\344.c\273cat(n\234 \355\211\220" /* irs(n)do n[q]=o..' '..X[o]end\nreturn table.concat(n,' ')\nend\nlocal  */
+    "\366ap(o\203\254\204>=\334h.m\014(o,aa\203\211\220\366az(q\203f" /* function ap(o)\nreturn t>=math.min(o,aa)\nend\nlocal function az(q)\nf */
+    "\230\356q\325+8 do\250n=\037\274,i\257\261n\240\326\024 \211" /* or i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false end\n */
+    "\220ai,aj,F=(\370\266\375\332\034\017^\011 \011 \011 S'\257F" /* local ai,aj,F=(a('hget',c,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif F */
+    "\035n\241e\244ai*1\265+aj/1\265+F>f)t\215 \326n \300\211\220z=" /*  and(n==e or ai*1000+aj/1000+F>f)then return n end\nend\nend\nlocal z= */
+    "{}\250\020{}\250ak\250ab\250aq\250a\020m\345-10)\267v" /* {}\nlocal s={}\nlocal ak\nlocal ab\nlocal aq\nlocal as=m:sub(1,-10)~=v */
+    "\345-10\245\366at(U,S,i,\205,T,o\203E(o,i\203A[i]=(A[i]\2300)\351" /* :sub(1,-10)\nlocal function at(U,S,i,al,T,o)\nE(o,i)\nA[i]=(A[i]or 0)+1 */
+    "\nt=t\351\nz[#z\351]=U\nz[#z\351]=S\006i\006\205\006T\013\220\366" /* \nt=t+1\nz[#z+1]=U\nz[#z+1]=S..' '..i..' '..al..' '..T\nend\nlocal function  */
+    "aw(\257A[D]t\215\nA[D]=A[D]-1\nt=t-1\n\300\220\366au(ac\245" /* aw()\nif A[D]then\nA[D]=A[D]-1\nt=t-1\nend\nend\nlocal function au(ac)\nlocal  */
+    "ay,S=\334h.f\223xp(ac\245E=\334h.\315x(2^(S-5),1\203\326\334h.ceil((f+" /* ay,S=math.frexp(ac)\nlocal E=math.max(2^(S-5),1)\nreturn math.ceil((f+ */
+    "ac)/E)*E\013\220\366am(U,ac,\205,T,o,E,S\245an=t\273\372b\376(m" /* ac)/E)*E\nend\nlocal function am(U,ac,al,T,o,E,S)\nlocal an=tonumber(m */
+    "\3320\nm=an>=t\273\372b\376(v)\222 an<2^53\225\202%.0f\276:f\226\334(an\351\332v\310U" /* )or 0\nm=an>=tonumber(v)and an<2^53 and('%.0f'):format(an+1)or v\nif U */
+    "\241e\240ak=m \211at(U,m,au(ac),\205,T,o\203s[#s\351]={U,E,S,m\006f\006" /* ==e then ak=m end\nat(U,m,au(ac),al,T,o)\ns[#s+1]={U,E,S,m..' '..f..' '.. */
+    "ac}\013\220\366av(ac\245q,\205=\277\024\nwhi\344#s<ax do\250" /* ac}\nend\nlocal function av(ac)\nlocal q,al=0,false\nwhile#s<ax do\nlocal  */
+    "n=g\310q>0\240n=\037\274\325\256\221ac\035\261n\244n\241ac)t\215\310" /* n=g\nif q>0 then n=a('lindex',j,q)end\nif ac and(not n or n==ac)then\nif  */
+    "\205\244ap(ad)t\215 \326\211am(ac\327\353\201d\232u,ad\203ac=nil\nq=q\351\377" /* al or ap(ad)then return end\nam(ac,d,'1',d..u,ad)\nac=nil\nq=q+1\nelse */
+    "\221\261n\233\254\377\250E,S=P(n\245ac=n\241L\227\3474]\230" /* if not n then\nreturn\nelse\nlocal E,S=P(n)\nlocal ac=n==L and r[4]or  */
+    "\370\266\375\245ai,aj,F=(ac\244\034\017^\011 \011\275O\245" /* a('hget',c,n)\nlocal ai,aj,F=(ac or ''):match('^(%d+) (%d+) '..O)\nlocal  */
+    "an=(ac\244\034\017^\255+ \255+ \255+ S\011%f[ %z]'\245o=ah(an\257" /* an=(ac or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ah(an)\nif  */
+    "F\227ai*1\265+aj/1\265+F<=f\233\307>=aa\240\326\211B(n\203\264\221" /* F and ai*1000+aj/1000+F<=f then\nif t>=aa then return end\nB(n)\nelseif  */
+    "E\035\205\244\261an\244ap(o))t\215\310\261an\240aq=q-#s \311\261F" /* E and(al or not an or ap(o))then\nif not an then aq=q-#s end\nif not F */
+    "\240a\033{n,E,S}\211\254\377\221E\233\221Y((\370t\260\375\332\034\017" /*  then ab={n,E,S}end\nreturn\nelseif E then\nif Y((a('hget',h,n)or ''):match(' */
+    "^\255+ \011 \276)t\215\nB(n\203\264\nam(n,ac\017 C\246O\332F\2340\201'0\201o,E" /* ^%d+ (%d+) '))then\nB(n)\nelse\nam(n,ac:match(' C'..O)or F,'0','0',o,E */
+    ",S\203q=q\351\013\264\221F\233q=q\351\377\307\2410\233\254\377\250" /* ,S)\nq=q+1\nend\nelseif F then\nq=q+1\nelseif t==0 then\nreturn\nelse\nlocal  */
+    "F,ac=\350sco\223\321\375\332'0\201'suspe\305:\246n\250ah,aa=(\370\266,ac\332" /* F,ac=a('zscore',l,n)or '0','suspect:'..n\nlocal ah,aa=(a('hget',c,ac)or  */
+    "\034\017(%S\324 \011'\257ah\267F \226\204\273\372b\376(aa)>f\233\335," /* ''):match('(%S+) (%d+)')\nif ah~=F or tonumber(aa)>f then\na('hset',c, */
+    "ac,F\006f\203\0050\203aa=f\n\311aa+N<=f \226\204\273\372b\376(F)<=f\233B(n" /* ac,F..' '..f)\ny(0)\naa=f\nend\nif aa+N<=f or tonumber(F)<=f then\nB(n */
+    "\203\264\n\205=true\nq=q\351\n\300\300\211\220\366ai(q\245" /* )\nelse\nal=true\nq=q+1\nend\nend\nend\nend\nend\nlocal function ai(q)\nlocal  */
+    "G,F=\370t\205l\260),{}\nf\230\356\302#G,2 do\250A=G[i\351]\017^\255+ \011" /* G,F=a('hgetall',h),{}\nfor i=1,#G,2 do\nlocal A=G[i+1]:match('^%d+ (%d+) */
+    " '\245aa=A\227G[i]\267'sha\340'\003Y(A\257G[i]\267e\035q\244a" /*  ')\nlocal aa=A and G[i]~='shared' and not Y(A)\nif G[i]~=e and(q or a */
+    "a)t\215 F[#F\351]=G[i]\300f\230\356\302#F,1\265 do\n\330\260,\342pack(F,i" /* a)then F[#F+1]=G[i]end\nend\nfor i=1,#F,1000 do\na('hdel',h,unpack(F,i */
+    ",\334h.m\014(i+999,#F))\203\300\220\366ah(q,S,Y\245G=q\331" /* ,math.min(i+999,#F)))\nend\nend\nlocal function ah(q,S,Y)\nlocal G=q==' */
+    "p\247l\304h'\227a\244\010\nG(q,S,Y\203\211\220\366G(F\245" /* publish' and a or redis.pcall\nG(q,S,Y)\nend\nlocal function G(F)\nlocal  */
+    "aa,ac={},0\nf\230i,W \014 pairs(A)do\310W>0\233aa[#aa\351]=i\006W\na" /* aa,ac={},0\nfor i,W in pairs(A)do\nif W>0 then\naa[#aa+1]=i..' '..W\na */
+    "c=\334h.\315x(ac,i\203\300\220q=ac-f\250aj=#s>0\227p\267\025\227" /* c=math.max(ac,i)\nend\nend\nlocal q=ac-f\nlocal aj=#s>0 and p~=-2 and  */
+    "\236l\200\260)>2*t\3516\n\214#s>0\233\027t\032\201m\234hold\376\201s[#s][1" /* a('hlen',h)>2*t+16\nif#s>0 then\na('hset',c,'token',m,'holder',s[#s][1 */
+    "]\234\223\002d\201w\234\002\201m\234limit\201ar()\257as\244q>9999999\240\005q\256" /* ],'released',w,'lease',m,'limit',ar())\nif as or q>9999999 then y(q)end\n */
+    "f\230i,ac \014 ipairs(as\227\370t\205l\237)\226{})do\310i%2\2411\227ac:f\346" /* for i,ac in ipairs(as and a('hgetall',c)or{})do\nif i%2==1 and ac:find */
+    "(g\227'^suspe\305:'\244':\276t\215 \004,ac\256\211\264\221F\227m\267" /* (g and '^suspect:' or ':')then a('hdel',c,ac)end\nend\nelseif F and m~= */
+    "'\301\233\027\223\002d\201w\203\211z[#z\351]\022sha\340'\nz[#z\351]=tab" /* '0' then\na('hset',c,'released',w)\nend\nz[#z+1]='shared'\nz[#z+1]=tab */
+    "\344.c\273cat(aa\234 '\257p\267\025\227q>p\240\352\260\325\256\303t\260" /* le.concat(aa,' ')\nif p~=-2 and q>p then a('pexpire',h,q)end\na('hset',h */
+    ",\342pack(z)\257F\240\330\260,F\256\221p\241\025\227\010\202p\320" /* ,unpack(z))\nif F then a('hdel',h,F)end\nif p==-2 and redis.pcall('pexpire */
+    "\260\325)\2671\233\207\271\260\203\352\260\325\203\311q<p\240\352" /* ',h,q)~=1 then\na('del',h)\na('pexpire',h,q)\nend\nif q<p then a('pexpire */
+    "\260\325\256\221aj\240ai(\256f\230ay\375 \014 ipairs(s)do\250U,E,S,Y=" /* ',h,q)end\nif aj then ai()end\nfor ay,n in ipairs(s)do\nlocal U,E,S,Y= */
+    "\342pack(n\257g\240B(U\256\221E\240ah(E,S,Y\256\211J(q\257ab" /* unpack(n)\nif g then B(U)end\nif E then ah(E,S,Y)end\nend\nJ(q)\nif ab */
+    "\227ab[1]\241g\035q\351\265<p \226#s>0)t\215 ah(ab[2],ab[3]\234\301\256p=q\013" /*  and ab[1]==g and(q+1000<p or#s>0)then ah(ab[2],ab[3],'0')end\np=q\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\217n=d\241\365\244q=v:\006\007\202^-(.*)\010J=t\276\355b\357(k\3660\244" /* local n=d=='0'\nlocal q=v:match('^-(.*)')\nlocal J=tonumber(k)or 0\nlocal  */
-    "W=t\276\355b\357(S\3660\244C=ab\226F>f\244R=\246n\226C\225(q\226S" /* W=tonumber(S)or 0\nlocal C=ab and F>f\nlocal R=not n and C and(q and S */
-    "\241k\247\246q\226W>J\226W<2^53\251\376V(\203\333\343" /* ==k or not q and W>J and W<2^53)\nlocal function V()\nreturn a('pexpire */
-    "\236,\325\211.\325x(p\323)\342728\345\203\300E=(n\247R)\222 V()\2410\270R\240" /* ',b,math.max(p,d)+172800000)\nend\nlocal E=(n or R)and V()==0\nif R then\n */
-    "\217R,\346\204\241\365\226q,ar(d\250R\247i>=F\237Q=d\232D \263 \346F \277" /* local R,i=al=='0' and q,ar(d)\nif R or i>=F then Q=d..D else i=F end\nif  */
-    "H\237z\020\252\213\246ad\237at(\252aq\020,S,i,q\247\204,Q,aa\203\021" /* H then z(e)end\nif not ad then at()end\naq(e,S,i,q or al,Q,aa)\na('hset',b,' */
-    "limit\201ao()\250ad\240K(\203\361{}\n\277h\225(ad\247R)\214 ak(\252" /* limit',ao())\nif ad then\nK()\ny={}\nend\nif h and(ad or R)then ak()end\n */
-    "K(\250E\237V(\252\320\301W,\330\360\213q\240\320-\301\022\360" /* K()\nif E then V()end\nreturn{1,W,f}\nelseif q then\nreturn{-1,0,f}\nelse */
-    "\213\3405]\222 \246C\336H\240\333n\225{t\241k\2261\247\275\022\227{\357" /* if r[5]and not C and not H then\nreturn n and{t==k and 1 or 0,0,f}or{er */
-    "r=\202NEEDS\304\3405])\33799)}\n\300q=C\225(\246n\247\016\306\247S\241" /* r=('NEEDS '..r[5]):sub(1,99)}\nend\nlocal q=C and(not n or k=='' or S== */
-    "k\250q\240t=S\nat(\203\361{e,S\232' 0 0 0'}\n\277J>c\336n\237" /* k)\nif q then\nt=S\nat()\ny={e,S..' 0 0 0'}\nend\nif J>c and not n then  */
-    "m=\302\253k \277n\226\016\306\225(H\247\246q)\214 z\020\252\217C=p\241\017" /* m='0'..k end\nif n and k=='' and(H or not q)then z(e)end\nlocal C=p==-2 */
-    "\247ac\247q\270C\237ak(\246n\226e\252\217E\nif#u>0\247ac\226x" /*  or ac or q\nif C then ak(not n and e)end\nlocal E\nif#u>0 or ac and x */
-    ">0\240if#u>0\247q\237K(q\336ah\226e\252\263\213C\240\213" /* >0 then\nif#u>0 or q then K(q and not ah and e)end\nelseif C then\nif  */
-    "p\266\017\240\343\261\344\034p=1\naf(true\203\212E=h\226O(\246n\226" /* p~=-2 then\na('pexpire',g,'1')\np=1\naf(true)\nend\nE=h and O(not n and  */
-    "e,ab\226e\250E\241true\336n\240\213p\266\017\237p=\272ttl\261\252" /* e,ab and e)\nif E==true and not n then\nif p~=-2 then p=a('pttl',g)end\n */
-    "\361{}\naj\020\323\344\201d\232D,aa\203K(\203y,\312{},{}\nak(\203if#u>0\237K(\252\263" /* y={}\naj(e,d,'1',d..D,aa)\nK()\ny,u={},{}\nak()\nif#u>0 then K()end\nelse */
-    "\213E\241'giv\200'\240p=\272ttl\261\203\263\270q\226m\266\365\237\021" /* if E=='given' then\np=a('pttl',g)\nelse\nif q and m~='0' then a('hset',b,' */
-    "\224\363d\201t\252\213p\266\017\237\205\271\261\252\212\277n\240\320" /* released',t)end\nif p~=-2 then a('del',g)end\nend\nend\nif n then\nreturn{ */
-    "(q\247k\266\306\226t\241k)\222 1\247\275\022\n\277ah\237\320\301t\276\355b\357" /* (q or k~='' and t==k)and 1 or 0,0,f}\nend\nif ah then return{1,tonumber */
-    "(ah),\330\277M\225(x>0\247\246C)\214\n\341sco\224\316\317\203\364\233w" /* (ah),f}end\nif M and(x>0 or not C)then\na('zscore',l,e)\na('hdel',b,'w */
-    "\024\034\300q=p\270am(aa)\214\244n=\325\211.hu\354\nf\231i,T \004 p" /* oken')\nend\nlocal q=p\nif am(aa)then\nlocal n=math.huge\nfor i,T in p */
-    "airs(B)do\270T>0\237n=\325\211.m\004(n,i\252\212f\231o,P \004 pairs(U)do\270" /* airs(B)do\nif T>0 then n=math.min(n,i)end\nend\nfor o,P in pairs(U)do\nif  */
-    "o<=x\237n=\325\211.m\004(n,P\252\212q=n-f\n\277v\241\365\237\320\275" /* o<=x then n=math.min(n,P)end\nend\nq=n-f\nend\nif v=='0' then return{0, */
-    "q,\330\300n=an\226av(an\251o=an\225(n\241e\247n\241\015\336" /* q,f}end\nlocal n=an and av(an)\nlocal o=an and(n==e or n==false and not  */
-    "H\251\346\246H \227(\3404\032\306)\3378)\266s\3378\250i\240\217" /* H)\nlocal i=not H or(r[4]or ''):sub(1,8)~=s:sub(1,8)\nif i then\nlocal  */
-    "\346H\225(\311pos\274\317\233MAXLEN\201\031\366\030,\031)\222 \031\250" /* i=H and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\nif  */
-    "\246i\237\341add\316\233XX\201\275e\252\326\317,\3404\032\302 0\304v\203\370" /* not i then a('zadd',l,'XX',0,e)end\na('hset',b,e,r[4]or '0 0 '..v)\nw( */
-    "0\203\346i\247\205rp\033h\274\317)\035\n\341add\316\233GT\201f+\325\211.\325x(p,0)+(i\342)*G\317" /* 0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math.max(p,0)+(i+1)*G,e */
-    "\203\343\274\3442096\345\034\343\316\3442096\345\034\212\326" /* )\na('pexpire',j,'1209600000')\na('pexpire',l,'1209600000')\nend\na('hset',b */
-    "\317,A[1]\371A[2]\371v\232' S\253ARGV[2]\250o\237q=v/25 \263\213h\226" /* ,e,A[1]..' '..A[2]..' '..v..' S'..ARGV[2])\nif o then q=v/25 elseif h and  */
-    "h\266e\237q=\035 \212\320\275q,\330\n" /* h~=e then q=-1 end\nreturn{0,q,f}\n */
+    "\220n=d\331\301\250q=x\017^-(.*)'\245S=t\273\372b\376(k\3320\250" /* local n=d=='0'\nlocal q=x:match('^-(.*)')\nlocal S=tonumber(k)or 0\nlocal  */
+    "Z=t\273\372b\376(V\3320\250E=ae\227D>f\250U=\261n\227E\035q\227V" /* Z=tonumber(V)or 0\nlocal E=ae and D>f\nlocal U=not n and E and(q and V */
+    "\241k\244\261q\227Z>S\227Z<2^53\245\366Y(\203\326\352" /* ==k or not q and Z>S and Z<2^53)\nlocal function Y()\nreturn a('pexpire */
+    "\237,\334h.\315x(p\327)\351728\354\203\211\220F=(n\244U)\222 Y()\2410\310U\233" /* ',c,math.max(p,d)+172800000)\nend\nlocal F=(n or U)and Y()==0\nif U then\n */
+    "\220U,\356ao\331\301\227q,au(d\257U\244i>=D\240T=d\232u \264 \356D \311" /* local U,i=ao=='0' and q,au(d)\nif U or i>=D then T=d..u else i=D end\nif  */
+    "I\240B\026\256\221\261ag\240aw(\256at\026,V,i\325\244ao,T,ad\203\027" /* I then B(e)end\nif not ag then aw()end\nat(e,V,i,q or ao,T,ad)\na('hset',c,' */
+    "limit\201ar()\257ag\233G(\203z={}\n\311g\035ag\244U)t\215 av(\256" /* limit',ar())\nif ag then\nG()\nz={}\nend\nif g and(ag or U)then av()end\n */
+    "G(\257F\240Y(\256\323\302Z,\337\377\221q\233\323-\302\030\377" /* G()\nif F then Y()end\nreturn{1,Z,f}\nelseif q then\nreturn{-1,0,f}\nelse */
+    "\221\3475]\222 \261E\003I\233\326n\225{w\241k\2271\244\277\030\226{\376" /* if r[5]and not E and not I then\nreturn n and{w==k and 1 or 0,0,f}or{er */
+    "r=\202NEEDS\275\3475])\34599)}\013\220q=E\035\261n\244k\331'\244V\241" /* r=('NEEDS '..r[5]):sub(1,99)}\nend\nlocal q=E and(not n or k=='' or V== */
+    "k\257q\233w=V\naw(\203z={e,V\232' 0 0 \301}\n\311S>b\003n\240" /* k)\nif q then\nw=V\naw()\nz={e,V..' 0 0 0'}\nend\nif S>b and not n then  */
+    "m\0220\246k \311n\227k\331'\035I\244\261q)t\215 B\026\256\220D=p\241\025" /* m='0'..k end\nif n and k=='' and(I or not q)then B(e)end\nlocal D=p==-2 */
+    "\244af\244q\310D\240av(\261n\227e\256\220E\n\214#s>0\244af\225\204" /*  or af or q\nif D then av(not n and e)end\nlocal E\nif#s>0 or af and t */
+    ">0\233\214#s>0\244q\240G(q\003ak\227e\256\264\221D\233\221" /* >0 then\nif#s>0 or q then G(q and not ak and e)end\nelseif D then\nif  */
+    "p\267\025\233\352\260\353\355p=1\nai(true\203\211E=g\227Q(\261n\227" /* p~=-2 then\na('pexpire',h,'1')\np=1\nai(true)\nend\nE=g and Q(not n and  */
+    "e,ae\227e\257E\241true\003n\233\221p\267\025\240p=\272ttl\260\256" /* e,ae and e)\nif E==true and not n then\nif p~=-2 then p=a('pttl',h)end\n */
+    "z={}\nam\026\327\353\201d\232u,ad\203G(\203z,\020{},{}\nav(\203\214#s>0\240G(\256\264" /* z={}\nam(e,d,'1',d..u,ad)\nG()\nz,s={},{}\nav()\nif#s>0 then G()end\nelse */
+    "\221E\331giv\200'\233p=\272ttl\260\203\264\310q\227m\267'\301\240\027" /* if E=='given' then\np=a('pttl',h)\nelse\nif q and m~='0' then a('hset',c,' */
+    "\223\002d\201w\256\221p\267\025\240\207\271\260\256\300\221n\233\323" /* released',w)end\nif p~=-2 then a('del',h)end\nend\nend\nif n then\nreturn{ */
+    "(q\244k\267''\227w\241k)\222 1\244\277\030\n\311ak\240\323\302t\273\372b\376" /* (q or k~='' and w==k)and 1 or 0,0,f}\nend\nif ak then return{1,tonumber */
+    "(ak),\337\311M\035t>0\244\261D)t\215\n\350sco\223\321\322\203\004\234w" /* (ak),f}end\nif M and(t>0 or not D)then\na('zscore',l,e)\na('hdel',c,'w */
+    "\032\355\211\220q=p\310ap(ad)t\215\250n=\334h.hu\343\nf\230i,W \014 p" /* oken')\nend\nlocal q=p\nif ap(ad)then\nlocal n=math.huge\nfor i,W in p */
+    "airs(A)do\310W>0\240n=\334h.m\014(n,i\256\211f\230o,K \014 pairs(X)do\310" /* airs(A)do\nif W>0 then n=math.min(n,i)end\nend\nfor o,K in pairs(X)do\nif  */
+    "o<=t\240n=\334h.m\014(n,K\256\211q=n-f\n\311x\331\301\240\323\277" /* o<=t then n=math.min(n,K)end\nend\nq=n-f\nend\nif x=='0' then return{0, */
+    "q,\337\211\220n=aq\227az(aq\245o=aq\035n\241e\244n\241\024\003" /* q,f}end\nlocal n=aq and az(aq)\nlocal o=aq and(n==e or n==false and not  */
+    "I\245\356\261I \226(\3474]\230\034\3458)\267v\3458\257i\233\220" /* I)\nlocal i=not I or(r[4]or ''):sub(1,8)~=v:sub(1,8)\nif i then\nlocal  */
+    "\356I\035\314pos\274\322\234MAXLEN\2011\265\332\037\274,1\265)\222 1\265\257" /* i=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\nif  */
+    "\261i\240\350add\321\234XX\201\277e\256\335\322,\3474]\230'0 0\275x\203\005" /* not i then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[4]or '0 0 '..x)\ny( */
+    "0\203\356i\244\207rpush\274\322)-1\n\350add\321\234GT\201f+\334h.\315x(p,0)+(i\351)*H\322" /* 0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math.max(p,0)+(i+1)*H,e */
+    "\203\352\274\3532096\354\355\352\321\3532096\354\355\211\335" /* )\na('pexpire',j,'1209600000')\na('pexpire',l,'1209600000')\nend\na('hset',c */
+    "\322,C[1]\006C[2]\006x\232' S\246ARGV[2]\232R:g\263\202C\201' C\276\257o\240" /* ,e,C[1]..' '..C[2]..' '..x..' S'..ARGV[2]..R:gsub('C',' C'))\nif o then  */
+    "q=x/25 \264\221g\227g\267e\240q=-1 \211\323\277q,\337\n" /* q=x/25 elseif g and g~=e then q=-1 end\nreturn{0,q,f}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\217o=t\276\355b\357(ARGV[3]\3660\270\246ad\226F>\206\222 t\276\355b\357(S)>\325\211." /* local o=tonumber(ARGV[3])or 0\nif not ad and F>f and tonumber(S)>math. */
-    "\325x(k,o)\214\244n=\325\211.\325x(p\323)\342728\345\244E=\343\236\356" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal E=a('pexpire',b,n */
-    ")\2410\244\346ar(d\250i>=F\237Q=d\232D \263 \346F \277H\237z\020\252" /* )==0\nlocal i=ar(d)\nif i>=F then Q=d..D else i=F end\nif H then z(e)end\n */
-    "at(\203aq\020,S,i,\204,Q,aa\203\021limit\201ao()\203K(\250E\237\343" /* at()\naq(e,S,i,al,Q,aa)\na('hset',b,'limit',ao())\nK()\nif E then a('pexpire */
-    "\236\356\252\320\301t\276\355b\357(S),\330\n\300\346e:g\264\202\260+$\201v\3102" /* ',b,n)end\nreturn{1,tonumber(S),f}\nend\nlocal i=e:gsub('%d+$',v:sub(2 */
-    ")\251n=p\266\017\336ac\225(m\241k\247\005\273\233hold\357\013\241e\203n=n" /* ))\nlocal n=p~=-2 and not ac and(m==k or a('hget',b,'holder')==e)\nn=n */
-    "\226\005t\261,i\250\246n\237\320-\301\022\277\3405]\214 \320" /*  and a('hget',g,i)\nif not n then return{-1,0,f}end\nif r[5]then return{ */
-    "\357r=\202NEEDS\304\3405])\33799)}\277o>c\237m=ARGV[3]\212\361{i,k\232" /* err=('NEEDS '..r[5]):sub(1,99)}end\nif o>c then m=ARGV[3]end\ny={i,k.. */
-    "' 0 0 0'}\naj\020\323\344\201d\232D,aa\203\324\261\317\203K(i\203u,\361{},{}\nt=k\na" /* ' 0 0 0'}\naj(e,d,'1',d..D,aa)\na('hdel',g,e)\nK(i)\nu,y={},{}\nt=k\na */
-    "k(\203if#u>0\237K()\263 \021\224\363d\201t\252\320\301t\276\355b\357" /* k()\nif#u>0 then K()else a('hset',b,'released',t)end\nreturn{1,tonumber */
-    "(ah),\330\n" /* (ah),f}\n */
+    "\220o=t\273\372b\376(ARGV[3]\3320\310\261ag\227D>f\225\204\273\372b\376(V)>\334h." /* local o=tonumber(ARGV[3])or 0\nif not ag and D>f and tonumber(V)>math. */
+    "\315x(k,o)t\215\250n=\334h.\315x(p\327)\351728\354\250F=\352\237\375" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal F=a('pexpire',c,n */
+    ")\2410\250\356au(d\257i>=D\240T=d\232u \264 \356D \311I\240B\026\256" /* )==0\nlocal i=au(d)\nif i>=D then T=d..u else i=D end\nif I then B(e)end\n */
+    "aw(\203at\026,V,i,ao,T,ad\203\027limit\201ar()\203G(\257F\240\352" /* aw()\nat(e,V,i,ao,T,ad)\na('hset',c,'limit',ar())\nG()\nif F then a('pexpire */
+    "\237\375\256\323\302t\273\372b\376(V),\337\013\220\356e:g\263\202\255+$\201x\3132" /* ',c,n)end\nreturn{1,tonumber(V),f}\nend\nlocal i=e:gsub('%d+$',x:sub(2 */
+    ")\245n=p\267\025\003af\035m\241k\244\370\266\234hold\376\276\241e\203n=n" /* ))\nlocal n=p~=-2 and not af and(m==k or a('hget',c,'holder')==e)\nn=n */
+    "\227\370t\260,i\257\261n\240\323-\302\030\311\3475]t\215 \323" /*  and a('hget',h,i)\nif not n then return{-1,0,f}end\nif r[5]then return{ */
+    "\376r=\202NEEDS\275\3475])\34599)}\311o>b\240m=ARGV[3]\211z={i,k\232" /* err=('NEEDS '..r[5]):sub(1,99)}end\nif o>b then m=ARGV[3]end\nz={i,k.. */
+    "' 0 0 \301}\nam\026\327\353\201d\232u,ad\203\330\260\322\203G(i\203s,z={},{}\nw=k\na" /* ' 0 0 0'}\nam(e,d,'1',d..u,ad)\na('hdel',h,e)\nG(i)\ns,z={},{}\nw=k\na */
+    "v(\203\214#s>0\240G()\264 \027\223\002d\201w\256\323\302t\273\372b\376" /* v()\nif#s>0 then G()else a('hset',c,'released',w)end\nreturn{1,tonumber */
+    "(ak),\337\n" /* (ak),f}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -433,16 +434,16 @@ static const PORT_FLASH uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4440, "d2418caca99857f841872ab052586df870a16916"};
+    {common, lock_before, hand_over, lock_after}, 4661, "bbd05d77c9763bfb55d92a1b2441224c18a21148"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4148, "7b250b5af9d6c109b8f5d94840536254916bed56"};
+    {common, break_before, hand_over, break_after}, 4351, "5587be2b643d1065665e5e40a0c163cd32339d0a"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 9094, "f36799688f851ae0122f75571e9aff0eb1823095"};
+    {common, hand_over, share, shared}, 9169, "23515f64630fa6d3ab45cd56f9a45735a7b34932"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7620, "e07b1120b86bedf512becf03eeb48946b38fd1f8"};
+    {common, hand_over, share, downgrade}, 7677, "1ca862e148fa884ea702e30caa5cfb36c97a8baf"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1895, "6a930dc9591b949e33dfbc0b937536cdf2fdce35"};

@@ -242,6 +242,9 @@ struct fairlock_request {
   /* `mode` in the scripts */
   int32_t mode;
 
+  /* named where `mode` is a waiter timeout, and longer */
+  int32_t claim_ms;
+
   /* 0: in a release */
   uint32_t lease_ms;
 
@@ -415,6 +418,9 @@ struct fairlock_engine {
 
   /* the text of the last error, of the server (reply.c), or why topology.c refused a server */
   char error[FAIRLOCK_ERROR_SIZE];
+
+  /* for how long a handover to a waiter may be unconfirmed: the claim, at least three round trips */
+  uint32_t claim_ms;
 };
 
 /* A client: one connection to one server. The caller's memory; private. Must not move. */

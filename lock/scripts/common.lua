@@ -1,8 +1,8 @@
 -- What all scripts but inspect.lua begin with.
 --
 -- KEYS  1 lock, a hash: holder id -> hold count; its TTL is the lease. Count 0: one of our waiters
---         was handed the lock and has not confirmed it yet; the TTL is then its waiter timeout. If it
---         is shared: see share.lua
+--         was handed the lock and has not confirmed it yet; the TTL is then its claim. If it is shared:
+--         see share.lua
 --       2 queue, a list of waiter ids, first come first
 --       3 timeout, a sorted set: waiter id -> ms after which Redisson evicts it
 --       4 meta, a hash: what Redisson does not know of
@@ -12,7 +12,8 @@
 --           lease      for people who look at it: the token of a hold, its lease, and a + if it is
 --                      renewed; the token alone: the hold was handed over, or its lease is not known
 --           <id>       one of our waiters: when it was heard last, s and us, and its waiter timeout,
---                      ms; a later release may say more
+--                      ms; perhaps S and a limit, see share.lua; perhaps C and its claim, ms: for so
+--                      long a handover to it may be unconfirmed. A later release may say more
 --           suspect:<id>  a Redisson waiter: its score, and when first found not listening, ms
 --           woken      the Redisson waiter that was woken last, and its score then
 --           since      when that was first done, ms
@@ -22,7 +23,8 @@
 --         a waiter 200 bytes a minute
 --           id       of the waiter or holder
 --           expires  when the request does, ms of the server's clock
---           mode     what to do
+--           mode     what to do, and right behind it, of a waiter whose claim is not its waiter timeout, C and
+--                    that claim, ms
 --           lease    ms, and a + if it will be renewed; 0 in a release
 --           token    of a hold; may be left out
 -- Reply {state, value, now}; or the error NEEDS and those words
@@ -38,7 +40,7 @@
 -- strings that Redis returns, because Lua and Redis are slow to format them.
 
 local lock, queue, timeout, meta = unpack(KEYS)
-local id, expires, mode, lease, renews, token = ARGV[1]:match('^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')
+local id, expires, mode, claim, lease, renews, token = ARGV[1]:match('^(%S+) (%d+) (%-?%d+)(C?%d*) (%d+)(%+?) ?(%d*)$')
 local chain = 300000 -- Redisson's fairLockWaitTimeout
 local call = redis.call
 

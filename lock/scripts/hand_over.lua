@@ -3,17 +3,42 @@
 -- For how long a waiter without a readable note may be silent: one of Redisson, or of a later release
 local redisson_timeout = '5000'
 
+-- A word of a note that is a span, ms
+local span = '([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]'
+
+-- How a waiter listens, false if it does not; where; and what publishes so. Redisson names the channel after
+-- the lock, as it does the queue. In a cluster, Redisson since 3.22 and our waiters listen by shard.
+local function reach(waiter)
+  local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. waiter
+  local how, tell = call('pubsub', 'numsub', channel)[2] > 0 and 'publish', call
+  if not how then
+    tell = redis.pcall -- outside of a cluster nobody has been asked for the right to SPUBLISH
+    local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
+    how = shard and shard > 0 and 'spublish'
+  end
+  return how, channel, tell
+end
+
 -- Removes a waiter. Its note goes after its place, because a place without a note is taken for that of a
 -- waiter of Redisson, and before its score, because who has a note and a score is taken to have a place. The
 -- first HDEL shows that the second one will not be refused. The next waiter is looked up before, because
--- Redis deletes the keys of the queue with the last waiter.
+-- Redis deletes the keys of the queue with the last waiter. Who becomes the first, and has a claim of its own,
+-- is to ask when the hold ends: its heartbeats may be too rare for that.
 local function forget(waiter)
   call('hdel', meta, 'suspect:' .. waiter)
   if not head then return call('hdel', meta, waiter) end
-  if waiter == head then head = call('lindex', queue, '1') end
+  local rare
+  if waiter == head then
+    head = call('lindex', queue, '1')
+    rare = head and (call('hget', meta, head) or ''):find(' C')
+  end
   call('lrem', queue, '1', waiter)
   call('hdel', meta, waiter)
   call('zrem', timeout, waiter)
+  if rare then
+    local how, channel, tell = reach(head)
+    if how then tell(how, channel, '0') end
+  end
 end
 
 -- Offers the lock to the waiters in order. Returns true if the caller may take it; 'given' if one of our
@@ -24,24 +49,17 @@ local function hand_over(caller, former)
     local waiter = head
     if place > 0 then waiter = call('lindex', queue, place) end
     if not waiter or waiter == caller then return not pending end
-    -- Redisson names the channel after the lock, as it does the queue. In a cluster, Redisson since
-    -- 3.22 and our waiters listen by shard.
-    local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. waiter
-    local listens, tell = call('pubsub', 'numsub', channel)[2] > 0 and 'publish', call
-    if not listens then
-      tell = redis.pcall -- outside of a cluster nobody has been asked for the right to SPUBLISH
-      local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
-      listens = shard and shard > 0 and 'spublish'
-    end
+    local listens, channel, tell = reach(waiter)
     local note = waiter == noted and notes[4] or call('hget', meta, waiter)
     -- A later release may say more behind these three.
-    local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')
+    local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ' .. span)
     if patience then
       if heard_s * 1000 + heard_us / 1000 + patience <= now then
         forget(waiter)
       elseif pending then
         return false
       elseif listens then
+        patience = note:match(' C' .. span) or patience
         call('hdel', lock, waiter) -- a test: without the right to HDEL the script stops here, and not when two hold the lock
         local granted = grant(waiter, patience, '0')
         if former and former ~= waiter then call('hdel', lock, former) end

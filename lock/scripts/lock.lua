@@ -134,6 +134,6 @@ if old then
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')
 end
-call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode)
+call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. claim:gsub('C', ' C'))
 if head and head ~= id then ttl = -1 end
 return {0, ttl, now}

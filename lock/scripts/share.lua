@@ -147,14 +147,9 @@ local function let_in(caller)
     elseif not waiter then
       return
     else
-      local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. waiter
-      local listens = call('pubsub', 'numsub', channel)[2] > 0 and 'publish'
-      if not listens then
-        local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
-        listens = shard and shard > 0 and 'spublish'
-      end
+      local listens, channel = reach(waiter)
       local note = waiter == noted and notes[4] or call('hget', meta, waiter)
-      local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')
+      local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ' .. span)
       local room = (note or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]')
       local bound = limit_of(room)
       if patience and heard_s * 1000 + heard_us / 1000 + patience <= now then
@@ -169,7 +164,7 @@ local function let_in(caller)
         if coming((call('hget', lock, waiter) or ''):match('^%d+ (%d+) ')) then -- a script that was stopped has left it in the queue
           forget(waiter)
         else
-          enter(waiter, patience, '0', '0', bound, listens, channel)
+          enter(waiter, note:match(' C' .. span) or patience, '0', '0', bound, listens, channel)
           place = place + 1
         end
       elseif patience then

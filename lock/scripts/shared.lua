@@ -120,6 +120,6 @@ if old then
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')
 end
-call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' S' .. ARGV[2])
+call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' S' .. ARGV[2] .. claim:gsub('C', ' C'))
 if near then wait = mode / 25 elseif head and head ~= id then wait = -1 end
 return {0, wait, now}

@@ -4,7 +4,7 @@ a kind that is not known yet, and fields more. A break and an ask say who and wh
 Of what a lock may need it knows the word `later`.
 
 ## lock/scripts/lock.lua
-s/^call('hset', meta, id, time\[1\] .. ' ' .. time\[2\] .. ' ' .. mode)$/call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' more words')/
+s/^call('hset', meta, id, time\[1\] .. ' ' .. time\[2\] .. ' ' .. mode .. claim:gsub('C', ' C'))$/call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. claim:gsub('C', ' C') .. ' more words')/
 
 s/^\( *if last ~= '0' then call('hset', meta, 'released', released\)) end$/\1, 'ended', last .. ' ' .. micros) end/
 

@@ -261,6 +261,7 @@ static void any_config(void)
   ASSUME(C.waiter_ms == 0 ||
          (C.waiter_ms >= FAIRLOCK_WAITER_MIN_MS && C.waiter_ms <= FAIRLOCK_WAITER_MAX_MS));
   uint32_t waiter_ms = config_or(C.waiter_ms, WAITER_MS);
+  ASSUME(C.claim_ms == 0 || (C.claim_ms >= FAIRLOCK_CLAIM_MIN_MS && C.claim_ms <= waiter_ms));
   ASSUME(C.response_ms <= waiter_ms / 2 * 3);
   ASSUME(C.connect_ms <= FAIRLOCK_DURATION_MAX_MS / 4);
   ASSUME(good_lease(C.lease_ms) && good_wait(C.offline_ms));

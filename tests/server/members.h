@@ -16,13 +16,14 @@ static struct fairlock *sharer(int i)
   return &shared[i].handle;
 }
 
-/* Each member has a client of its own, with this waiter timeout, and a handle of each kind. */
-static void begin_patient(uint32_t limit, uint32_t waiter_ms)
+/* Each member has a client of its own, with these times, and a handle of each kind. */
+static void begin_patient(uint32_t limit, uint32_t waiter_ms, uint32_t claim_ms)
 {
   begin();
   for (int i = 0; i < MEMBERS; i++) {
     client_prepare(&clients[i], server.port);
     clients[i].config.waiter_ms = waiter_ms;
+    clients[i].config.claim_ms = claim_ms;
     client_start(&clients[i]);
     fairlock_use_sharing(&clients[i].client, &sharing[i]);
     CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, limit), FAIRLOCK_OK);
@@ -32,7 +33,7 @@ static void begin_patient(uint32_t limit, uint32_t waiter_ms)
 
 static void begin_with(uint32_t limit)
 {
-  begin_patient(limit, 0);
+  begin_patient(limit, 0, 0);
 }
 
 static void end_members(void)

@@ -48,6 +48,15 @@ static void line_up(struct actor *actor, int port, const char *name, char what, 
   line_up_for(actor, port, name, what, place, 0);
 }
 
+/* The same with heartbeats each 24 s, and a claim of 2 s. */
+static void line_up_rare(struct actor *actor, const char *name, int place)
+{
+  struct fairlock_config config = {.waiter_ms = 60000, .claim_ms = 2000};
+  actor_start_with(actor, server.port, name, &config);
+  actor_tell(actor, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  CHECK(queue_reaches(&redis, name, place));
+}
+
 /* Makes the waiters in our hash appear to have been last heard from long ago. */
 static void age(const char *name)
 {
@@ -220,6 +229,56 @@ static void test_one_frozen(void)
 static void test_thirty_frozen(void)
 {
   frozen(CROWD, "frozen:30");
+}
+
+/*
+ * A waiter that dies as it is handed the lock costs its claim, and not its waiter timeout: the next one
+ * is told when it becomes the first, asks when the claim ends, and does not wait for its own heartbeat.
+ */
+static void test_claim(void)
+{
+  struct actor ice, last;
+  hold("claim");
+  line_up_rare(&ice, "claim", 1);
+  line_up_rare(&last, "claim", 2);
+  CHECK_EQUAL(kill(ice.pid, SIGSTOP), 0);
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  CHECK_EQUAL(actor_hear(&last, SOON).status, FAIRLOCK_OK);
+  int64_t cost = now_ms() - began;
+  printf("# a claim of 2000 ms: %d ms\n", (int)cost);
+  CHECK(cost >= 1990 && cost < 8000);
+  CHECK_EQUAL(actor_do(&last, 'r', 0, 0).status, FAIRLOCK_OK);
+  slay(ice.pid);
+  actor_end(&last);
+  actor_end(&ice);
+  end("claim");
+}
+
+/* So is one that becomes the first because the one before it leaves. */
+static void test_claim_after_a_leave(void)
+{
+  static struct client other;
+  struct fairlock waiter;
+  struct actor last;
+  hold("left");
+  client_open(&other, server.port);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "left"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  service_until_queued(&other, "left", 1);
+  line_up_rare(&last, "left", 2);
+  CHECK_EQUAL(raw_number(&redis, "PEXPIRE left %d", 3000), 1); /* the holder has vanished */
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_cancel(&waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(actor_hear(&last, SOON).status, FAIRLOCK_OK);
+  CHECK(now_ms() - began < 8000);
+  CHECK_EQUAL(actor_do(&last, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  client_close(&other);
+  actor_end(&last);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_LOST);
+  end("left");
 }
 
 /*
@@ -837,6 +896,8 @@ const struct check_test check_tests[] = {
     {"dead: thirty killed waiters", test_thirty_killed},
     {"dead: one frozen waiter", test_one_frozen},
     {"dead: thirty frozen waiters", test_thirty_frozen},
+    {"dead: one frozen waiter with a short claim", test_claim},
+    {"dead: a leave before a waiter with a short claim", test_claim_after_a_leave},
     {"dead: killed, frozen and living ones", test_mixed},
     {"dead: only dead ones before", test_only_dead_before},
     {"dead: cut off for 3 s", test_cut_off},

@@ -32,6 +32,24 @@ static void test_beside(void)
   end_members();
 }
 
+/* Who is let in has as long to confirm it as its own claim, however rare its heartbeats are. */
+static void test_claim(void)
+{
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  begin_patient(1, 60000, 2000);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  queue(0, sharer(0));
+  fairlock_id(sharer(0), id, FAIRLOCK_HOLDER_ID_SIZE);
+  const char *note = raw_text(&redis, "HGET fairlock:{%s} %s", name, id);
+  CHECK(strstr(note, " 60000 S1 C2000") != NULL);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  int64_t left = raw_number(&redis, "PTTL %s", name);
+  CHECK(left > 0 && left < 2200); /* an end is rounded up by a sixteenth */
+  await_hold(sharer(0));
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  end_members();
+}
+
 static void test_limit(void)
 {
   begin_with(2);
@@ -135,7 +153,7 @@ static void test_writer_gives_up(void)
  */
 static void test_writers_give_up(void)
 {
-  begin_patient(0, 40000);
+  begin_patient(0, 40000, 0);
   CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
   queue(1, &alone[1]);
   queue(2, &alone[2]);
@@ -506,6 +524,7 @@ static void test_broken_connections(void)
 const struct check_test check_tests[] = {
     {"shared: beside each other", test_beside},
     {"shared: as many as may", test_limit},
+    {"shared: a claim of its own", test_claim},
     {"shared: another limit", test_other_limit},
     {"shared: first come, first served", test_order},
     {"shared: one that wants it alone gives up", test_writer_gives_up},

@@ -195,6 +195,16 @@ void test_init_refuses(void)
   config.waiter_ms = FAIRLOCK_WAITER_MAX_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.waiter_ms = 0;
+  config.lease_ms = FAIRLOCK_LEASE_MIN_MS;
+  config.claim_ms = FAIRLOCK_CLAIM_MIN_MS - 1;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
+  config.claim_ms = 5001; /* the waiter timeout, and 1 ms */
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
+  config.claim_ms = 5000;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  config.claim_ms = FAIRLOCK_CLAIM_MIN_MS;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  config.claim_ms = 0;
   config.lease_ms = FAIRLOCK_DURATION_MAX_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.lease_ms = FAIRLOCK_RENEW;

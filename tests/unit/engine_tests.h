@@ -208,6 +208,7 @@ void test_nothing_is_due_when_free(void);
 void test_no_heartbeat_when_doubt_ends(void);
 void test_slow_link(void);
 void test_long_round_trip(void);
+void test_claim(void);
 void test_late_answers_and_the_waiter_timeout(void);
 void test_nothing_is_sent_behind_a_late_answer(void);
 void test_three_unanswered(void);

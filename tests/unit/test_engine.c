@@ -147,6 +147,7 @@ const struct check_test check_tests[] = {
     {"no heartbeat when doubt ends", test_no_heartbeat_when_doubt_ends},
     {"a slow link has no longer for an answer", test_slow_link},
     {"a long round trip", test_long_round_trip},
+    {"a claim of its own", test_claim},
     {"late answers and the waiter timeout", test_late_answers_and_the_waiter_timeout},
     {"nothing is sent behind a late answer", test_nothing_is_sent_behind_a_late_answer},
     {"three requests unanswered", test_three_unanswered},
