@@ -1,6 +1,6 @@
 /*
  * A claim that is shorter than the waiter timeout (a waiter's note would name it), so that heartbeats may be rare and a
- * waiter that dies when it is handed the lock still does not keep the others waiting. No code does this yet. The lock is
+ * waiter that dies when it is handed the lock still does not keep the others waiting. The lock is
  * that of lock.pml, with CLAIM < WAITER; besides, a promise of how long a free lock may stand while somebody waits.
  *
  *   IDLE    for how many ticks, at most, the lock is free while somebody waits who keeps the rules
@@ -28,7 +28,7 @@ inline idle_ticks() {
   assert(idle <= IDLE) /* PROMISE idle: the lock does not stand free while somebody waits */
 }
 
-/* The first in line who listens is told. */
+/* The first in line who listens is told. [first-told] */
 #if TELLS
 #undef tells_next
 #define tells_next() tell_next()
