@@ -29,17 +29,34 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local hold = call('hgetall', lock)
 local holder, held = hold[1], hold[2]
 local last = tonumber(call('hget', notes, 'token')) or 0
-call('lindex', queue, 0)
+local first = call('lindex', queue, 0)
 call('zscore', timeout, id)
 
 local function prolong(lease)
   if call('pttl', notes) < lease + DAY then call('pexpire', notes, lease + 2 * DAY) end
 end
 
+local function listens(channel)
+  if call('pubsub', 'numsub', channel)[2] > 0 then return 'publish' end
+  local shard = redis.pcall('pubsub', 'shardnumsub', channel)
+  return not shard.err and shard[2] > 0 and 'spublish'
+end
+
+-- For how long a handover to a waiter may be unconfirmed
+local function claim_of(note, silent)
+  return string.match(note .. ' ', ' C([1-9]%d%d%d%d?%d?%d?%d?%d?) ') or silent
+end
+
 local function remove(waiter)
   call('hdel', notes, waiter, 'suspect:' .. waiter)
   call('lrem', queue, 1, waiter)
   call('zrem', timeout, waiter)
+  if waiter == first and call('lindex', queue, 0) ~= first then
+    first = call('lindex', queue, 0)
+    local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. (first or '')
+    local by = first and string.find(call('hget', notes, first) or '', ' C', 1, true) and listens(channel)
+    if by then redis.pcall(by, channel, '0') end
+  end
 end
 
 local function tell_first(lease)
@@ -60,12 +77,6 @@ local function own(owner, lease, count)
   return new
 end
 
-local function listens(channel)
-  if call('pubsub', 'numsub', channel)[2] > 0 then return 'publish' end
-  local shard = redis.pcall('pubsub', 'shardnumsub', channel)
-  return not shard.err and shard[2] > 0 and 'spublish'
-end
-
 -- True: it is the caller's.
 local function hand_over(caller)
   local passed, blocked = {}, false
@@ -79,8 +90,9 @@ local function hand_over(caller)
       remove(waiter)
     elseif s and by then
       if blocked then return false end
-      local new = own(waiter, silent, 0)
-      call(by, channel, new .. ' ' .. string.format('%.0f', now) .. ' ' .. silent)
+      local claim = claim_of(note, silent)
+      local new = own(waiter, claim, 0)
+      call(by, channel, new .. ' ' .. string.format('%.0f', now) .. ' ' .. claim)
       return false
     elseif s then
       passed[#passed + 1] = waiter
@@ -258,8 +270,9 @@ local function let_in(caller)
     if s and s * 1000 + us / 1000 + silent <= now then
       remove(waiter)
     elseif by and room and not full(room) then
-      local new = enter(waiter, tonumber(silent), 0, '0', room)
-      call(by, channel, new .. ' ' .. whole(now) .. ' ' .. silent)
+      local claim = claim_of(note, silent)
+      local new = enter(waiter, tonumber(claim), 0, '0', room)
+      call(by, channel, new .. ' ' .. whole(now) .. ' ' .. claim)
     elseif not by and not s and is_gone(waiter) then
       remove(waiter)
     elseif by or not s then

@@ -856,6 +856,30 @@ def handover(stage):
 
 
 @check
+def claim_named(stage):
+    """A waiter whose note names a claim is handed the lock for that long."""
+    program = stage.program()
+    stage.holds(program)
+    waiter = stage.waiter(timeout=60000, more=" C20000")
+    stage.releases(program)
+    grant = waiter.hears_grant()
+    ttl = stage.call("PTTL", stage.lock)
+    require(10000 < ttl <= 20000 and grant[3] == "20000", "the claim is %d ms, or %s" % (ttl, grant[3]))
+
+
+@check
+def claim_tells_next(stage):
+    """Who becomes the first in line, and names a claim, is told to ask."""
+    program = stage.program()
+    stage.holds(program)
+    waiter, after = stage.waiter(), stage.waiter("waiter:2", more=" C20000")
+    stage.releases(program)
+    waiter.hears_grant()
+    message = after.hears()
+    require(message == "0", "the next in line is told '%s'" % message)
+
+
+@check
 def handover_removes(stage):
     """Who is handed the lock loses place, score and note together."""
     program = stage.program()
@@ -1439,6 +1463,19 @@ def share_ended(stage):
     stage.call("HSET", stage.lock, "sharer:1", "5 %d 1 1000" % (now - 1),
                "shared", "%d 1 %d 1" % (now - 1, now + 60000))
     stage.shares(stage.sharer())
+
+
+@check
+def share_claim_named(stage):
+    """One that shares, and whose note names a claim, is let in for that long."""
+    stage.others_share(1)
+    program = stage.sharer()
+    stage.shares(program)
+    waiter = stage.waiter(timeout=60000, more=" S2 C20000")
+    stage.unshares(program)
+    grant = waiter.hears_grant()
+    left = int(stage.share(waiter.id)[1]) - stage.now_ms()
+    require(grant[3] == "20000" and left <= 21250, "the claim is %s, or %d ms" % (grant[3], left))
 
 
 @check

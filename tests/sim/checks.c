@@ -93,6 +93,7 @@ static struct lock *lock_named(const struct world *world, struct text name)
 struct asked {
   struct text id;
   int64_t mode;
+  int64_t claim; /* 0: none is named */
   uint64_t lease_ms, token;
   bool acquires;
   bool forces;   /* ends somebody's hold */
@@ -136,6 +137,12 @@ static struct asked asked_for(const struct world *world, const struct execution 
   /* the id of a holder is not that of who asks */
   if (script == ASKS_BREAK) asked.id.size = 0;
   else asked.id = words[0];
+  const char *letter = memchr(words[2].data, 'C', words[2].size);
+  if (letter != NULL) {
+    size_t size = (size_t)(letter - words[2].data);
+    (void)resp_parse_number(letter + 1, words[2].size - size - 1, &asked.claim);
+    words[2].size = size;
+  }
   (void)resp_parse_number(words[2].data, words[2].size, &asked.mode);
   if (words[3].size > 0 && words[3].data[words[3].size - 1] == '+') words[3].size--;
   asked.lease_ms = number_of(words[3]);
@@ -227,6 +234,7 @@ static void follow_ours(struct party *party, const struct execution *execution,
       if (party->place.queued) check_heartbeat(party, link);
       order_heard(party, link);
       party->place.timeout_ms = mode;
+      party->place.claim_ms = asked->claim > 0 ? asked->claim : mode;
       party->place.alive_until = world_server_ms(party->world) + mode;
       party->place.heard_step = link->sent_step;
     }

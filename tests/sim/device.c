@@ -355,6 +355,17 @@ static void suit_slow(struct device *device)
   config->connect_ms = random_chance(random, 500) ? 0 : 2 * round_trip;
 }
 
+/* Not by chance, as in profile.c: between the shortest claim and the waiter timeout, most near the former. */
+static void choose_claim(struct device *device)
+{
+  struct fairlock_config *config = &device->config;
+  struct random random = {device->world->seed * 1000 + (uint64_t)device->index};
+  uint32_t span = config_or(config->waiter_ms, 5000) - FAIRLOCK_CLAIM_MIN_MS;
+  if (!random_chance(&random, device->world->profile.claims)) return;
+  config->claim_ms = FAIRLOCK_CLAIM_MIN_MS;
+  config->claim_ms += (uint32_t)random_below(&random, random_chance(&random, 500) ? span : 1000);
+}
+
 static void configure(struct device *device)
 {
   struct world *world = device->world;
@@ -401,6 +412,7 @@ static void configure(struct device *device)
   /* an operation has to outlast the connection's death */
   if (offline > 0) config->offline_ms = offline > config->waiter_ms ? offline : config->waiter_ms;
   if (device->slow) suit_slow(device);
+  choose_claim(device);
   if (random_chance(random, 200)) config->client_name = "device";
   if (random_chance(random, 200)) config->password = "secret";
 }

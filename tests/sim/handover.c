@@ -55,20 +55,20 @@ void check_told(struct party *party, const struct party *by)
     world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
 }
 
-/* A waiter that is handed the lock has its own timeout to confirm it, and no hold before that. */
+/* A waiter that is handed the lock has its own claim to confirm it, and no hold before that. */
 void check_claim(struct party *party)
 {
   struct world *world = party->world;
-  int64_t timeout = party->place.timeout_ms;
+  int64_t own = party->place.claim_ms;
   party->handover.claims = party->held.count == 0;
   party->handover.by_claim = party->handover.claims;
   party->handover.revived = party->place.revived || party->place.astray;
   if (!party->handover.claims || !world_ordered(world)) return;
   int64_t now = world_server_ms(world);
   int64_t claim = party->held.expires - now;
-  if (claim == (party->held.shared ? share_end(world, timeout) - now : timeout)) return;
-  world_fail(world, "%s is handed %s for %lld ms, and its timeout is %lld ms", party->id,
-             party->lock->text[0], (long long)claim, (long long)timeout);
+  if (claim == (party->held.shared ? share_end(world, own) - now : own)) return;
+  world_fail(world, "%s is handed %s for %lld ms, and its claim is %lld ms", party->id,
+             party->lock->text[0], (long long)claim, (long long)own);
 }
 
 /*

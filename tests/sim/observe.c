@@ -60,8 +60,18 @@ struct note read_note(struct text text)
     text.data += size;
     text.size -= size;
   }
-  return (struct note){.alive_until = (int64_t)(numbers[0] * 1000 + numbers[1] / 1000 + numbers[2]),
-                       .timeout_ms = (int64_t)numbers[2]};
+  struct note note = {.alive_until = (int64_t)(numbers[0] * 1000 + numbers[1] / 1000 + numbers[2]),
+                      .timeout_ms = (int64_t)numbers[2],
+                      .claim_ms = (int64_t)numbers[2]};
+  while (text.size > 0) {
+    const char *blank = memchr(text.data, ' ', text.size);
+    size_t size = blank != NULL ? (size_t)(blank - text.data) : text.size;
+    if (text.data[0] == 'C') note.claim_ms = (int64_t)number_of((struct text){text.data + 1, size - 1});
+    if (blank != NULL) size++;
+    text.data += size;
+    text.size -= size;
+  }
+  return note;
 }
 
 const struct entry *score_of(const struct party *party)

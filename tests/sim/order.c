@@ -65,6 +65,7 @@ void order_take_place(struct party *party, struct text note)
   struct note read = read_note(note);
   party->place.alive_until = read.alive_until;
   if (read.timeout_ms > 0) party->place.timeout_ms = read.timeout_ms;
+  if (read.claim_ms > 0) party->place.claim_ms = read.claim_ms;
   party->place.uncertain = false;
   party->place.revived = true;
   party->place.latest = ++party->lock->queue.count;

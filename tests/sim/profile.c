@@ -148,6 +148,14 @@ static void choose_keepers(struct world *world)
   world->profile.keepers = permille[world->seed * 0xd1342543de82ef95U >> 61];
 }
 
+/* The same. What the kept release is asked has no word for it. */
+static void choose_claims(struct world *world)
+{
+  static const int permille[] = {0, 0, 0, 0, 500, 1000, 1000, 1000};
+  if (world->profile.other == RELEASE_KEPT) return;
+  world->profile.claims = permille[world->seed * 0x9fb21c651e98df25U >> 61];
+}
+
 /*
  * How many of the handles share their lock, how many of them may at a time, and how many mistake
  * that. Only in worlds with large seeds, so that the others stay as they were.
@@ -169,6 +177,7 @@ void choose_profile(struct world *world)
   if (suits && random_chance(&world->random, 300)) add_server(profile, &world->random);
   mix_releases(world);
   choose_keepers(world);
+  choose_claims(world);
   choose_sharing(world);
 }
 
@@ -380,5 +389,6 @@ void choose_hunt(struct world *world)
   else confirm_late(profile, &world->random);
   mix_releases(world);
   choose_keepers(world);
+  choose_claims(world);
   choose_sharing(world);
 }

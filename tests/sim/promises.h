@@ -71,6 +71,7 @@ int64_t expiry_time(int64_t expires, int64_t jump);
 struct note {
   int64_t alive_until;
   int64_t timeout_ms;
+  int64_t claim_ms; /* the same if it names none */
 };
 
 struct note read_note(struct text text);
@@ -203,7 +204,7 @@ struct place {
   int64_t changed; /* when it was first heard on its present connection */
   struct link *link;
   /* of a waiter of ours, by its last heartbeat; until then it lives, ms of the server's clock */
-  int64_t timeout_ms, alive_until;
+  int64_t timeout_ms, claim_ms, alive_until;
   uint64_t heard_step; /* in which the request was sent */
   bool uncertain;      /* its leave was refused half-way: it may have kept its place */
   bool revived;        /* a place that the new master knew of: its leave may have been lost */

@@ -120,6 +120,7 @@ struct profile {
   /* permille of devices with the shortest waiter timeout, and a longer response timeout */
   int tolerant;
   int keepers; /* permille of devices that keep their locks */
+  int claims;  /* permille of devices with a claim of their own */
   int alike;   /* permille of devices whose client_id is a copy, or none */
   int sharing; /* permille of handles that share their lock */
   int others;  /* permille of those that name another limit than the rest */
