@@ -66,7 +66,8 @@ struct note read_note(struct text text)
   while (text.size > 0) {
     const char *blank = memchr(text.data, ' ', text.size);
     size_t size = blank != NULL ? (size_t)(blank - text.data) : text.size;
-    if (text.data[0] == 'C') note.claim_ms = (int64_t)number_of((struct text){text.data + 1, size - 1});
+    if (text.data[0] == 'C')
+      note.claim_ms = (int64_t)number_of((struct text){text.data + 1, size - 1});
     if (blank != NULL) size++;
     text.data += size;
     text.size -= size;
