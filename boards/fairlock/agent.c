@@ -785,6 +785,7 @@ static void configure(struct fairlock_config *config, const struct agent_options
   uint32_t connect_ms = options->wait_ms == 0 ? 5000 : options->wait_ms;
   uint32_t offline_ms = patience_ms(options);
   config->lease_ms = options->lease_ms;
+  config->claim_ms = options->claim_ms;
   config->response_ms = response_ms < 500 ? 500 : response_ms > 2000 ? 2000 : response_ms;
   config->offline_ms = offline_ms < LEAST_OFFLINE_MS ? LEAST_OFFLINE_MS : offline_ms;
   config->connect_ms = connect_ms < LEAST_CONNECT_MS ? LEAST_CONNECT_MS

@@ -20,6 +20,7 @@ struct agent_options {
   const char *holders; /* ids of holds under which we run, separated by spaces; NULL: none */
   uint32_t wait_ms;    /* 0: do not wait                                            */
   uint32_t lease_ms;
+  uint32_t claim_ms; /* 0: the waiter timeout */
   uint32_t kill_after_ms;
 
   /* hold it beside others that share it, who are at most `limit` with us; 0: any number */

@@ -31,6 +31,7 @@
 #define USAGE "fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]..."
 
 #define LEASE_MS           30000U
+#define MOST_CLAIM_MS      5000U /* the waiter timeout */
 #define MOST_KILL_AFTER_MS 5000U
 #define MOST_REPLICAS      100U
 #define MOST_TOLD          16
@@ -96,6 +97,8 @@ static const char *const help[] = {
     "                       number, the smallest that is in use binds\n"
     "  --lease SECONDS      how long the lock stays held after a crash. Until then it is\n"
     "                       renewed at each third of the lease. Default: 30\n"
+    "  --claim SECONDS      how long the lock stays with this waiter if it is handed over and\n"
+    "                       not taken, as after a crash. 1 to 5; default: 5\n"
     "  --on-lost ACTION     what to do with COMMAND when the lock is lost, or nearly:\n"
     "                       term (default): SIGTERM, and SIGKILL when time runs out;\n"
     "                       kill: SIGKILL; ignore: let it run on\n"
@@ -134,6 +137,7 @@ static const char *const help[] = {
 
 enum {
   OPTION_LEASE = OPTION_OWN,
+  OPTION_CLAIM,
   OPTION_KILL_AFTER,
   OPTION_AT_LEAST,
   OPTION_WAIT_ALL,
@@ -159,6 +163,7 @@ static const struct option options[] = {
     {"shared", no_argument, NULL, 's'},
     {"limit", required_argument, NULL, OPTION_LIMIT},
     {"lease", required_argument, NULL, OPTION_LEASE},
+    {"claim", required_argument, NULL, OPTION_CLAIM},
     {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
     {"at-least", required_argument, NULL, OPTION_AT_LEAST},
     {"wait-all", no_argument, NULL, OPTION_WAIT_ALL},
@@ -236,6 +241,9 @@ static bool take_option(struct run *run, struct given *given, int option)
   case OPTION_LEASE:
     return parse_seconds(line, "--lease", optarg, FAIRLOCK_LEASE_MIN_MS, FAIRLOCK_DURATION_MAX_MS,
                          &run->lock.lease_ms);
+  case OPTION_CLAIM:
+    return parse_seconds(line, "--claim", optarg, FAIRLOCK_CLAIM_MIN_MS, MOST_CLAIM_MS,
+                         &run->lock.claim_ms);
   case OPTION_KILL_AFTER:
     given->kill_after = true;
     return parse_seconds(line, "--kill-after", optarg, 0, FAIRLOCK_DURATION_MAX_MS,

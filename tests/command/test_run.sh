@@ -361,6 +361,23 @@ test_conflict() {
   expect 0 "$fairlock" run -n a true
 }
 
+test_claim() {
+  run a sleep 30 &
+  holder=$!
+  eventually held a
+  run --claim 1.5 -w 60 a true &
+  waiter=$!
+  eventually named_claim
+  kill $holder
+  ends 143 $holder
+  ends 0 $waiter
+}
+
+# The note of the waiter names it.
+named_claim() {
+  redis hvals 'fairlock:{a}' | grep -q ' 5000 C1500$'
+}
+
 test_waits_its_turn() {
   run a sleep 30 &
   holder=$!
@@ -569,7 +586,7 @@ EOF
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status_of_command at_least at_least_is_ended at_least_is_lost at_least_is_asked command_cannot_be_executed \
   system_error start_that_fails ends_by_signal environment password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
-  agent_closes_what_it_inherits closed_standard_descriptors shell conflict waits_its_turn \
+  agent_closes_what_it_inherits closed_standard_descriptors shell conflict claim waits_its_turn \
   nested_run_of_the_same_lock nested_run_of_other_locks signals_are_forwarded signals_reach_the_whole_group \
   command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \
   terminal_comes_back terminal_interrupts bash_is_interrupted job_control

@@ -47,6 +47,8 @@ test_usage() {
   misuse 'needs 0 to 1073741 seconds' run -w 1073742 a true
   misuse 'needs 0 to 1073741 seconds' run -w 99999999999999999999999999999999 a true
   misuse '--lease needs 0.1 to' run --lease 0.09 a true
+  misuse '--claim needs 1 to 5' run --claim 0.9 a true
+  misuse '--claim needs 1 to 5' run --claim 5.1 a true
   misuse '--kill-after has to fit' run --lease 3 --kill-after 1.001 a true
   misuse '--kill-after has to fit' run --kill-after 20 a true
   misuse '--on-lost needs' run --on-lost stop a true
