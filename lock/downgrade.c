@@ -122,7 +122,7 @@ static void settle(struct fairlock *from, const struct fairlock *heir, bool gone
 /* True if the event ends the answer {-1, 0, now} that a request awaits: the hold is gone. */
 static bool says_gone(const struct fairlock_engine *engine, const struct resp_event *event)
 {
-  if (engine->stage != UP || engine->value_type != RESP_ARRAY || engine->malformed) return false;
+  if (engine->value_type != RESP_ARRAY || engine->malformed) return false;
   if (!event->last || event->depth != 1 || engine->element != 2) return false;
   return fairlock_pipeline_expects(engine) && engine->values[0] == -1;
 }

@@ -53,6 +53,14 @@ static void abandon_a(void)
   CHECK_EQUAL(ended, before);
 }
 
+static void note(enum fairlock_log_event event, int status, const char *text, void *context)
+{
+  (void)event;
+  (void)status;
+  (void)text;
+  (void)context;
+}
+
 static void idle(void)
 {
   unsigned before = ended;
@@ -259,6 +267,41 @@ static void test_shared(void)
   CHECK(engine.links == &sharing.own.link);
 }
 
+/* What is told beside it takes each event first. */
+static void test_told_of(void)
+{
+  static struct fairlock_log journal;
+  begin_quietly();
+  memset(&journal, 0, sizeof journal);
+  journal.function = note;
+  fairlock_engine_set_log(&engine, &journal);
+  hold_a(30000);
+  abandon_a();
+  drain();
+  CHECK_EQUAL(freed, 0);
+  answer(1, 0, 0);
+  CHECK_EQUAL(freed, 1);
+  CHECK(engine.links == &journal.own.link);
+}
+
+/* A message to it has come half-way. */
+static void test_addressed(void)
+{
+  begin_quietly();
+  queue_a(FAIRLOCK_FOREVER);
+  feed(">3\r\n+message\r\n");
+  feed("$56\r\n" CHANNEL("1") "\r\n");
+  CHECK(engine.addressee == &a);
+  abandon_a();
+  CHECK(engine.addressee == &rest.handle.handle);
+  feed("$2\r\n99\r\n");
+  CHECK(sends("UNSUBSCRIBE"));
+  push("unsubscribe", CHANNEL("1"), NULL);
+  CHECK_EQUAL(freed, 0);
+  answer(1, 0, 0);
+  idle();
+}
+
 /* One whose request is half-way out goes on from its new place. */
 static void test_half_written(void)
 {
@@ -418,6 +461,8 @@ const struct check_test check_tests[] = {
     {"one whose break is half-way out", test_half_written_break},
     {"one whose lock is kept", test_kept},
     {"one that shares", test_shared},
+    {"beside a log", test_told_of},
+    {"half-way through a message to it", test_addressed},
     {"one whose request is half-way out", test_half_written},
     {"the connection breaks", test_broken},
     {"no server", test_without_a_server},

@@ -314,6 +314,7 @@ static void test_nonsense(void)
   breaks("~3\r\n:-1\r\n:0\r\n:4\r\n");
   breaks("*3\r\n:-1\r\n+x\r\n:4\r\n");
   breaks("*3\r\n:-1\r\n*1\r\n:0\r\n:4\r\n");
+  breaks("*0\r\n");
 }
 
 /* The same, before its request was written to the end. */
@@ -324,6 +325,9 @@ static void test_answer_before_the_end(void)
   config.send_size = FAIRLOCK_SEND_MIN;
   CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
   (void)fairlock_engine_output(&engine, &size, now);
+  (void)fairlock_engine_output(&engine, &size, now);
+  push("subscribe", CHANNEL("3"), NULL);
+  CHECK(engine.writing);
   answer(-1, 0, 0);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
   CHECK_EQUAL(heir_handle->result, FAIRLOCK_PENDING);

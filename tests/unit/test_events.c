@@ -256,6 +256,8 @@ static void test_asked(void)
   CHECK(tells("asked OK 77\n"));
   push("message", CHANNEL("1"), "77 anna@ops-1 stuck 2 h");
   CHECK(tells("asked OK 77 anna@ops-1 stuck 2 h\n"));
+  push("message", CHANNEL("1"), "77 \"anna\"");
+  CHECK(tells("asked OK 77 \"anna\"\n"));
   push("message", CHANNEL("1"), "76");
   push("message", CHANNEL("1"), "77 1 5000");
   push("message", CHANNEL("1"), "x");
