@@ -222,7 +222,7 @@ static void test_recalled_in_use(void)
   struct actor actor;
   actor_start(&actor, server.port, "in use");
   CHECK_EQUAL(fairlock_acquire(&keeper.handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  actor_tell(&actor, 'a', SOON, 0);
+  actor_tell(&actor, 'a', SOON, FAIRLOCK_RENEW);
   CHECK(queue_reaches(&redis, "in use", 1));
   sleep_ms(50);
   CHECK(fairlock_remaining_ms(&keeper.handle) > 0);
@@ -241,7 +241,7 @@ static void test_only_pairs(void)
   struct actor actor;
   actor_start(&actor, server.port, "only pairs");
   pair();
-  actor_tell(&actor, 'a', SOON, 0);
+  actor_tell(&actor, 'a', SOON, FAIRLOCK_RENEW);
   CHECK(queue_reaches(&redis, "only pairs", 1));
   int64_t began = now_ms();
   struct event event = {.status = FAIRLOCK_PENDING};
