@@ -226,6 +226,7 @@ END_OF_C
 test_own_threads() {
   mkdir -p "$dir/user/rtos"
   cat >"$dir/user/rtos/port_types.h" <<'END_OF_C'
+#define PORT_THREADS user_rtos
 struct port_mutex { int number; };
 struct port_event { int number; };
 END_OF_C
