@@ -1,6 +1,6 @@
 /*
- * Ten thousand waiters, on one lock and on a lock each: what their heartbeats cost the server, what
- * memory they take there, and what they change in a handover.
+ * Ten thousand waiters, on one lock and on a lock each, and a hundred thousand on one: what their
+ * heartbeats cost the server, what memory they take there, and what they change in a handover.
  *
  * A crowd has a server of its own, so that nothing else is in its figures. Its waiters are clients
  * with a connection each, as far as there are descriptors, all serviced by one thread. The rest are
@@ -398,11 +398,11 @@ static void compare_handovers(struct crowd *crowd)
 
 /* The crowds */
 
-static struct crowd *new_crowd(int real, bool apart, uint32_t waiter_ms)
+static struct crowd *new_crowd(int count, int real, bool apart, uint32_t waiter_ms)
 {
   static struct crowd crowd;
   memset(&crowd, 0, sizeof crowd);
-  crowd.count = WAITERS;
+  crowd.count = count;
   crowd.real = real;
   crowd.apart = apart;
   crowd.waiter_ms = waiter_ms;
@@ -437,7 +437,7 @@ static void measure_silence(struct crowd *crowd)
 static double one_lock(int real)
 {
   struct cost cost = {.percent = {.count = 0}};
-  struct crowd *crowd = new_crowd(real, false, 5000);
+  struct crowd *crowd = new_crowd(WAITERS, real, false, 5000);
   measure_idle(crowd);
   take_locks(crowd);
   double empty = memory(crowd);
@@ -458,7 +458,7 @@ static double one_lock(int real)
 static double many_locks(int real)
 {
   struct cost cost = {.percent = {.count = 0}};
-  struct crowd *crowd = new_crowd(real, true, 5000);
+  struct crowd *crowd = new_crowd(WAITERS, real, true, 5000);
   take_locks(crowd);
   connect_all(crowd);
   arrive_all(crowd);
@@ -473,7 +473,7 @@ static double many_locks(int real)
 static double long_timeout(int real)
 {
   struct cost cost = {.percent = {.count = 0}};
-  struct crowd *crowd = new_crowd(real, false, 60000);
+  struct crowd *crowd = new_crowd(WAITERS, real, false, 60000);
   take_locks(crowd);
   double empty = memory(crowd);
   connect_all(crowd);
@@ -502,7 +502,7 @@ static void measure_limit(struct crowd *crowd, uint32_t waiter_ms, const char *w
 static void without_connections(bool apart)
 {
   struct cost cost = {.percent = {.count = 0}};
-  struct crowd *crowd = new_crowd(0, apart, 5000);
+  struct crowd *crowd = new_crowd(WAITERS, 0, apart, 5000);
   take_locks(crowd);
   double empty = memory(crowd);
   arrive_all(crowd);
@@ -521,6 +521,20 @@ static void without_connections(bool apart)
   crowd_stop(crowd);
 }
 
+/* A hundred thousand whose heartbeats are rare, as `claim_ms` allows: each 4 min. */
+static void very_many(void)
+{
+  struct cost cost = {.percent = {.count = 0}};
+  struct crowd *crowd = new_crowd(10 * WAITERS, 0, false, FAIRLOCK_WAITER_MAX_MS);
+  take_locks(crowd);
+  arrive_all(crowd);
+  measure(crowd, 3, &cost);
+  check_all(crowd);
+  print_cost("one.600s", &cost,
+             "of a core: 100000 on one lock as ids, waiter timeout 10 min; aim at most 5");
+  crowd_stop(crowd);
+}
+
 void bench_waiters(int port)
 {
   int files = most_files() - SPARE_FILES;
@@ -536,4 +550,5 @@ void bench_waiters(int port)
               "reckoned: one.60s, and apart.5s over one.5s; aim at most 5");
   without_connections(false);
   without_connections(true);
+  very_many();
 }

@@ -179,6 +179,7 @@ static bool valid_engine(void)
   /* times */
   HOLDS(E.round_trip_ms <= ROUND_TRIP_MAX_MS);
   HOLDS(E.waiter_ms >= FAIRLOCK_WAITER_MIN_MS && E.waiter_ms <= FAIRLOCK_WAITER_MAX_MS);
+  HOLDS(E.claim_ms >= FAIRLOCK_CLAIM_MIN_MS && E.claim_ms <= E.waiter_ms);
   HOLDS(E.response_ms <= FAIRLOCK_WAITER_MAX_MS / 2 * 3);
   HOLDS(E.connect_ms <= FAIRLOCK_DURATION_MAX_MS / 4 && good_wait(E.offline_ms));
   HOLDS(E.server_now >= -3000 && E.server_now <= TIME_MAX);
