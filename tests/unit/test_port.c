@@ -1978,7 +1978,7 @@ const struct check_test check_tests[] = {
     {"port send would block", test_send_would_block},
     {"port send takes nothing though there is room", test_send_without_memory},
     {"port transport: receive wakes to send", test_receive_wakes_to_send},
-    {"port transport: a wait is ended", test_wake},
+    {"port wake ends a wait", test_wake},
     {"port transport: receive time-outs", test_receive_time_outs},
     {"port receive without SO_RCVTIMEO", test_receive_without_limit},
     {"port calls per exchange", test_calls_per_exchange},
