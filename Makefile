@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # fairlock: `make` builds the library and the command; `make help` lists the rest.
 
 # $(call needs,TARGET...,NAME...): these targets, goals or suites, need these packages of Debian, or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handles that are given up. Their memory is the program's again at once: what is left of each goes to
  * the memory of a struct fairlock_rest, as a handle that is being taken out. When nothing of it can be

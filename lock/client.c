@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client: joins the engine to a port, for tasks that block and for those that do not.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gets user and password from a function of the program: for each greeting, and again before they
  * expire, for an AUTH on the open connection.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hold that is exclusive becomes a shared one, and nobody gets in between.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine of the fair lock, for who drives it: bytes in, bytes out, time in, deadline out.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connection: opening it, the greeting, sending in order, noticing that it is dead, and timers.
  *

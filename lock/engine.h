@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the engine has besides driver.h, for client.c and for the tests: the options of fairlock.h, what is
  * done to a lock rather than to a hold, and how long calls take. It is not installed, and no part of it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tells the program's log what happens to the connection. The engine calls this file only through
  * its link, so a program without a log does not link it.

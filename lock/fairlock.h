@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fair distributed lock over Redis: whoever asks first is served first, whether it is a
  * microcontroller, a Linux process, or a Java service that uses Redisson's fair lock.

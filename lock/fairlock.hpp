@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lock for C++11 and later: RAII, and the standard's Lockable and TimedLockable, so that
  * std::lock_guard, std::unique_lock and std::scoped_lock accept it. It is only a header, on top of

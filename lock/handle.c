@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The handles: what an operation, a reply, a message and the time do to each.
  *

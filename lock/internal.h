@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the engine share. Its memory is in state.h. Each file has one job:
  *

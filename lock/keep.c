@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks that the client keeps while nobody else wants them: after a release the server still has
  * the hold, and the next acquire takes it back without sending a byte, until somebody queues for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The chain of the optional features that a program uses: see struct fairlock_hooks in internal.h.
  * A program that uses none does not link this file.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the server says: turns the events of the decoder into answers, which come in the order of
  * the requests, and into messages.

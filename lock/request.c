@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the engine sends: the greeting, and the requests that engine->request describes.
  *

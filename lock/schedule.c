@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All handles of an engine, ordered by when each is next due. A handle that wants to send is due,
  * too; handle.c decides when a handle is due.

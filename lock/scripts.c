@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scripts that change and read what stands in Redis, packed by byte pairs.
  *

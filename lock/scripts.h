@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scripts, as the engine uses them. Two files define all that is declared here, and a program
  * links one of them:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How handles that share their lock write and read, for share.c and downgrade.c. What is inline here
  * costs the one of them nothing that only the other needs. Private to the engine.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory of a client and of its handles. It is private, and declared here only so that the
  * program can provide it. Comments name the file that writes each part. Within a part, bytes come

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The statuses in words, in a file of their own, so that only firmware that prints them links them.
  */

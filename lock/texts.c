@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The texts of the scripts. A text is sent once to a server that does not know the script, by EVAL
  * instead of EVALSHA. Firmware whose scripts somebody else loads links scripts/hashes.c instead of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The texts of the scripts, as generated into scripts.c from the Lua files of scripts/.
  * Private to the engine, and to programs that load the scripts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Servers that move: Sentinel, Cluster, promoted replicas, and replicas that have to acknowledge.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The version of the library, for programs that were compiled against the headers of another one.
  */

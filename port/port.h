@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the lock client needs of a platform: a way to carry bytes, a clock, and, where several tasks
  * share a client, a mutex and an event.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Constants that stay in flash. Most processors read them there like any other data, and this
  * header changes nothing. An AVR reads flash by an instruction of its own: its compiler copies all

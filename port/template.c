@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A port to copy: every function that a platform has to supply, with what matters about it.
  * Unchanged it compiles and does nothing: each function reports failure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The types of a port, to copy. Name the copy port_types.h, in a folder that comes before other
  * ports' folders in the include path. port.h includes it, so every file that includes port.h also

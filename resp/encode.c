@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The encoder: values to bytes, through the window that struct resp_writer describes.
  */

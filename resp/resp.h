@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RESP, the protocol of Redis, versions 2 and 3: an encoder and an incremental decoder.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The test frame; see check.h. No libc but string.h, so that it runs on a board. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The test frame of the C suites. It needs nothing of a platform but check_write(), so that the
  * same suites run on the host and on a board.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a suite on the host: prints to stdout; an argument picks the tests whose name contains it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The frame of a picture: its ground, the styles that all use, and the lines of an axis. */
 #include "svg.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the pictures share that our programs draw for the pages: an SVG on a white ground, with
  * nothing from outside.

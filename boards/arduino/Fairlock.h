@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fair distributed lock for Arduino sketches, over any Client: Ethernet, WiFi, GSM, one with TLS.
  * Whoever asks first is served first, on whichever board, computer or server it runs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "FairlockSerial.h"
 
 FairlockSerial::FairlockSerial(Stream &line) : stream_(line), tells_room_(false), line_(), uart_()

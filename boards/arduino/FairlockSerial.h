@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A serial line in place of a network: at its other end a gateway, which has one, carries the bytes to
  * the server and back. That is uart-bridge of this library's repository (make uart-bridge), on Linux:

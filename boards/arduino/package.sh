@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Makes the library for Arduino and PlatformIO, and a zip of it:
 #   sh boards/arduino/package.sh FOLDER VERSION FILE...
 # The files are the lock's own, in C. They go to src/fairlock/, all in one folder, where they find each

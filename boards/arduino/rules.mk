@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The library as Arduino's IDE and PlatformIO take it: build/arduino/Fairlock, and a zip of it.
 ARDUINO := $(BUILD)/arduino
 ARDUINO_ZIP := $(ARDUINO)/Fairlock-$(VERSION).zip

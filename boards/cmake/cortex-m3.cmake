@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A toolchain file for a Cortex-M3 without an operating system, by GNU's compiler:
 #   cmake -S boards/cmake -B build/cortex-m3 -DCMAKE_TOOLCHAIN_FILE=cortex-m3.cmake
 # For another processor of ARM's, copy it and change one line.

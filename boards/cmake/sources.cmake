@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What fairlock is compiled from, for each CMake build: the folders that the Makefile takes, so a
 # new file needs no new line in either. Sets FAIRLOCK_TOP, FAIRLOCK_VERSION, FAIRLOCK_CORE_SOURCES
 # (codec and lock, without any port) and FAIRLOCK_CORE_INCLUDES. With FAIRLOCK_SCRIPTS=hashes they

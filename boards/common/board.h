@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the examples and the tests need from a board, besides the clock of port.h. One driver per
  * peripheral implements it; a board's board.mk picks drivers and says where their registers are.

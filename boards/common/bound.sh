@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints how deep the stack of an image can get, by the call graphs of all that is linked into it,
 # in bytes: boards/common/bound.sh BUILD BOARD:IMAGE prints the worst of the library's public
 # functions, without what they call of the program and its port, and the bound of all: the program

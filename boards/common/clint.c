@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clock and the tick of RISC-V machines with a CLINT: a counter of 64 bits, and a comparator
  * that ends sleep.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sleep on the MPS2+ boards with a Cortex-M3 or M4: a timer of Arm's CMSDK, set again for each
  * sleep, and the interrupts of the second UART. The clock is another counter, which never stops:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The UARTs of Arm's CMSDK, polled: one for the log, one as a line to the outside. */
 #include "board.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Start-up of Cortex-M0 to M33: the vector table, memory, a tick of 1 kHz, and sleep. A fault ends
  * the simulation with status 99 rather than hanging.

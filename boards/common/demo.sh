@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Shows the lock on simulated boards: boards/common/demo.sh BUILD BOARD... With "shared" before the
 # boards, they and this host share it, two at a time, and the first board is switched off. The images,
 # BUILD/redis-server and, to share, BUILD/fairlock must have been built. It starts a private server on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The images of one board: make -f boards/common/firmware.mk BOARD=mps2-an385, from the top folder;
 # `make firmware` does it.
 #

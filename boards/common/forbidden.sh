@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Fails, and removes the image, if it contains a heap, or functions that print or exit: forbidden.sh
 # NM IMAGE
 set -eu

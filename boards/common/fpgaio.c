@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clock of the MPS2+ boards: a free-running counter of 32 bits behind a prescaler, in the
  * FPGA's I/O block. Unlike a count of tick interrupts it loses nothing, however long the processor

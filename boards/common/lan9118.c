@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The LAN9118 Ethernet controller, polled. Its FIFOs are words wide: frames are moved as words,
  * with the bytes beyond the end of a frame left undefined. Interrupts are not used; the caller

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The second UART as a line, for a port that has functions for one. */
 #ifndef LINE_H
 #define LINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The examples' way to the server: TCP over a board's Ethernet (link_lwip.c), the same to servers
  * that move (link_follow.c), a serial line (link_uart.c), or a cellular modem (link_modem.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS over lwIP to a server on the simulator's host, which has a certificate of a CA that was known
  * when this was compiled. The time to check it against comes from the board.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TCP over lwIP to servers that move: Sentinels, or the nodes of a cluster. */
 #include "board.h"
 #include "link.h"

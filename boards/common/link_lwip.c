@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TCP over lwIP to a server on the simulator's host. */
 #include "link.h"
 #include "board.h"

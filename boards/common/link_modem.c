@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The second UART as the line of a cellular modem; in the simulator, of a simulated one
  * (tests/modem/modem.py).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS over lwIP to a server on the simulator's host, whose key was known when this was compiled, so
  * neither a clock nor a name is needed.

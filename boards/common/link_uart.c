@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The second UART as a line to a bridge on the simulator's host. */
 #include "line.h"
 #include "link.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers for the log, without printf. */
 #include "board.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lwIP for one or two TCP connections: no operating system, no sockets, fixed pools, 536 bytes a
  * segment. If you switch on a protocol with timers (DHCP, DNS, reassembly), call them in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The blocks that lwIP sends from: number and size. The small ones for what carries no data
  * (acknowledgements, resets, address resolution), the big ones for a segment with its headers;

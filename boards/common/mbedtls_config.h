@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Mbed TLS 2.28 for boards: TLS 1.2 as a client, to a server that is known by a CA, EC and RSA, as
  * link_ca.c has it by BearSSL; with BY_PSK, for which there is no image, by a key that both have and

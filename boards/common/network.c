@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The netif between lwIP and a board's Ethernet driver; see network.h. One buffer carries frames in
  * both directions: what arrived is in pbufs before lwIP may answer it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lwIP on a board's Ethernet driver, without interrupts and without an operating system: a program
  * that waits for the network calls network_turn(). Every 50 ms or so is enough for the timers of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Start-up of RV32 in machine mode: memory, a tick of 1 kHz, and sleep. No interrupt is ever taken:
  * the timer's merely ends `wfi`. An exception ends the simulation with status 99 rather than

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Firmware: `make firmware` builds the images of all boards, `make firmware BOARD=mps2-an385` those
 # of one.
 $(call needs,compiler/arm-none-eabi-gcc,gcc-arm-none-eabi libnewlib-arm-none-eabi)

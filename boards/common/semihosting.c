@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the simulator does for a board by semihosting: the command line, the exit status, and, in
  * place of the random number generator that a chip would have, the host's. The calls and their

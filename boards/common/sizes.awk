@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Adds up what an image holds of each part, from the linker's map: awk -f sizes.awk -v row=NAME
 # IMAGE.map Prints: row codec engine scripts client port lwip tls other flash ram
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints what the superloop costs on each board: boards/common/sizes.sh BUILD. The images must have
 # been built. Bytes of flash by part, and in all; of RAM, the stack's 2 KB included; of stack: the
 # worst of the library's public functions, the bound of the whole image (boards/common/bound.sh), and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Low power: a program that sleeps until a time it names, or until something arrives by the line
  * (the second UART). No tick runs. What arrives is stored by interrupt, and what is sent goes out

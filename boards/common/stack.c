@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures how deep the stack grew: start-up fills it with a pattern, and what still shows the
  * pattern was never used. A frame that is allocated but not written can hide below the mark; the

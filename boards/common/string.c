@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of string.h that the images need, a byte at a time. Those of the C library are made
  * for speed, which costs a kilobyte that nothing here needs. Any other function still comes from

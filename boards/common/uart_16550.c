@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The log on a UART 16550 with registers of one byte. */
 #include "board.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ethernet by virtio over memory-mapped registers (virtio 1.1, sections 2.6, 4.2 and 5.1), polled.
  * Each queue's descriptors point to fixed buffers for ever: frames are copied in and out.

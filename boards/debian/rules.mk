@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian packages: `fairlock`, the command with TLS, and `libfairlock-dev`, the library. They are
 # made of the files here and all others of the project, in build/deb. The same files give the same
 # bytes: the time in them is that of the commit, in a tarball of its files, or SOURCE_DATE_EPOCH.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A device that downloads now and then, when at most so many of the fleet may do so at a time. The
  * devices, and hosts that run `fairlock run --limit 2 firmware -- ...`, wait in one queue. Nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lock in C++: threads, each with a handle of its own, take turns, and pass the fencing token to
  * what the lock protects, which refuses one smaller than the largest that it has seen.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A superloop in low power: between two turns the processor sleeps, with no tick, until the time
  * that fairlock_poll() has returned, or until something arrives over the serial line. It acquires,

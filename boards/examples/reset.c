@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A device that is reset while it holds: the watchdog bites, or somebody presses the button. The
  * server is not told, so the lock would stay held until its lease ends, for this device as for all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The examples for hosts: event loops, several slots of a cluster, and C++. They see the library as
 # any program of a host's does. Those for firmware are in boards/common/firmware.mk.
 LOOPS := $(BUILD)/examples/epoll $(BUILD)/examples/libuv $(BUILD)/examples/pool $(BUILD)/examples/coroutine

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A superloop that holds a lock now and then. The loop has a period of 10 ms and keeps it, even
  * while it waits for the lock or cannot reach the server: nothing it calls blocks.

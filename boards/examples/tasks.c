@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several tasks that share one client, and with it one connection: each has a handle, and they take
  * turns at a lock with blocking calls, as if each were alone. They are preempted at any moment, by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent: the process that holds the lock. It has a session of its own, so that the terminal
  * cannot stop or signal it.

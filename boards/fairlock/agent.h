@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The agent: the process that holds the lock for `fairlock run`. */
 #ifndef AGENT_H
 #define AGENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `fairlock break`: ends the hold of a lock, or asks its holder to release it, for an operator.
  *

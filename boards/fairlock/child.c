@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command's process. It is forked before the server is asked for anything, so that fork()
  * cannot fail when the lock is held. Until the lock is held it waits at a gate, which is a pipe.

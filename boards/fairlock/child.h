@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command that runs under the lock. */
 #ifndef CHILD_H
 #define CHILD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fairlock command: what its files share. main.c picks a subcommand; each subcommand is a file
  * and returns the command's exit status. Messages go to stderr, begin with "fairlock: " and say

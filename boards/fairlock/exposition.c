@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `fairlock run --metrics-file` and `fairlock list --metrics` share. It prints Prometheus's
  * text format, which the textfile collector of node_exporter reads, and it replaces files in one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics in the text format of Prometheus, and files that nobody can read half-written. */
 #ifndef EXPOSITION_H
 #define EXPOSITION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The guard: the parent of the command. On systems that can do it, a process whose parent has ended
  * becomes the guard's child, in whatever process group or session it is. So every process that the

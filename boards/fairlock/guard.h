@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The guard: the process from which the command and all that it starts descend, and that ends them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads a lock by fairlock_inspect(), and keeps what it reports until it is printed. The function
  * reports one holder or waiter at a time; if the connection breaks, it begins again.

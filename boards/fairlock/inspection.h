@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the server knows about a lock, read by one request. */
 #ifndef INSPECTION_H
 #define INSPECTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `fairlock list`: finds the locks that are held or waited for, by SCAN.
  *

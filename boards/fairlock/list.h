@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlock list` has read, for list_metrics.c. */
 #ifndef LIST_H
 #define LIST_H

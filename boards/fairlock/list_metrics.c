@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `fairlock list --metrics`: metrics of all locks of a server. The totals count all locks. Only the
  * locks with the most waiters have samples of their own, because the number of locks has no limit,

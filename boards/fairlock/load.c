@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `fairlock load`: loads the scripts of this release into servers, for clients that have only their
  * hashes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fairlock command: picks the subcommand. See command.h for a map of the files. */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

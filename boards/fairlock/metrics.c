@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes counters and times to a file: in the text format of Prometheus, or as JSON if the file's
  * name ends in .json.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlock run --metrics-file` tells a monitoring system. */
 #ifndef METRICS_H
 #define METRICS_H

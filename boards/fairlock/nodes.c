@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asks a server which others belong to it: CLUSTER SLOTS, or ROLE. */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

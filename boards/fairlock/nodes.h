@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The servers that belong to the server of a query. */
 #ifndef NODES_H
 #define NODES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses options. Anything that is not exactly a number is refused, because a misread lease is
  * worse than an error. A password in --url is overwritten in the arguments as soon as it was

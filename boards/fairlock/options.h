@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the command lines of all subcommands have in common. */
 #ifndef OPTIONS_H
 #define OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends requests for which the library has no function, such as SCAN for the keys. It uses the
  * library's transports, so TLS, addresses and passwords work as everywhere else. It blocks, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A connection for requests for which the library has no function. */
 #ifndef QUERY_H
 #define QUERY_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Installing the fairlock command together with the library. INSTALL=0 speaks of Debian's packages.
 INSTALL ?= install
 INSTALLER = $(if $(filter 0,$(INSTALL)),install,$(INSTALL))

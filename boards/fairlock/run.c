@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `fairlock run`: runs a command under a lock, as flock(1) does.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes a client from a URL and a password, and prints messages about its failures. The password is
  * only in the memory of our processes, which others cannot read: never in a message, an argument, a

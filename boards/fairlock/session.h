@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A client of the server that the command line or the environment names. */
 #ifndef SESSION_H
 #define SESSION_H

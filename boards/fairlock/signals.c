@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The handler writes the signal's number to a pipe, so that poll() can wait for signals and none is
  * missed between a look and a wait. We catch also signals that were ignored when we were started,

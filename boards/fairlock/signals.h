@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signals, in a form for which poll() can wait. */
 #ifndef SIGNALS_H
 #define SIGNALS_H

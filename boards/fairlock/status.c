@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `fairlock status`: prints who holds each lock and who waits for it, as text or as JSON. It
  * changes nothing on the server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes, descriptors and time, where POSIX alone is not enough. */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What systems do differently. system.c has one implementation for Linux, and one for all others
  * that needs POSIX alone. FAIRLOCK_PLAIN_POSIX chooses the latter on Linux, for a test.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command runs in a process group of its own. To the terminal it is a background job, which is
  * stopped when it reads. So we make its group the terminal's foreground group: at the start, if the

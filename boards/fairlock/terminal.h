@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lends the terminal to the command. Only one process group at a time can read a terminal. */
 #ifndef TERMINAL_H
 #define TERMINAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names and ids may be any bytes, chosen by anybody. Printed as they are, they could send commands
  * to a terminal or break JSON. So only well-formed, printable UTF-8 is printed unchanged.

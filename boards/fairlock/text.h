@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prints any bytes, for people and as JSON. */
 #ifndef TEXT_H
 #define TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS for the command. `make TLS=openssl` builds it with tls/openssl.c; otherwise make takes
  * tls/none.c, which only says that there is no TLS.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Takes passwords out of URLs, also of those that are wrong: there, any '@' may be a password's end. */
 #include "url.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the password of a URL from those who must not see it. The library reads URLs: port_posix.h. */
 #ifndef URL_H
 #define URL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `fairlock watch`: reads a lock at intervals. On a terminal it redraws one picture; elsewhere it
  * prints a line for each change. A change that is undone between two looks is not seen.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A whole application on FreeRTOS with lwIP: one task services the client, another opens a valve
  * while it holds the lock "valve:7". README.md says what to build it with; `make freertos` runs it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Arm MPS2+ with a Cortex-M3 (application note 385), with code for a Cortex-M0: LAN9118 Ethernet,
 # CMSDK UARTs.
 CPU := -mcpu=cortex-m0 -mthumb

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Arm MPS2+ with a Cortex-M3 (application note 385): LAN9118 Ethernet, CMSDK UARTs.
 CPU := -mcpu=cortex-m3 -mthumb
 MEMORY := FLASH_ORIGIN=0x00000000 FLASH_SIZE=4M RAM_ORIGIN=0x20000000 RAM_SIZE=4M

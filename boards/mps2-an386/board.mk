@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Arm MPS2+ with a Cortex-M4 (application note 386): LAN9118 Ethernet, CMSDK UARTs.
 CPU := -mcpu=cortex-m4 -mthumb -mfloat-abi=soft
 MEMORY := FLASH_ORIGIN=0x00000000 FLASH_SIZE=4M RAM_ORIGIN=0x20000000 RAM_SIZE=4M

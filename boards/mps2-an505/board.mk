@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Arm MPS2+ with a Cortex-M33 (application note 505), in its secure state: LAN9118 Ethernet, CMSDK
 # UARTs.
 CPU := -mcpu=cortex-m33 -mthumb -mfloat-abi=soft

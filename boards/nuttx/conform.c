@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program for NuttX's shell: port/conformance, on the port of POSIX as this configuration of NuttX
  * runs it. Not twice at the same time.

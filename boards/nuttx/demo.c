@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program for NuttX's shell: it acquires a lock, holds it for a while, and releases it, some times
  * over, and prints a line for each.

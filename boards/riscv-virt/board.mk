@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # RISC-V with 32 bits, the simulator's "virt" machine: Ethernet by virtio, UART 16550. Variables of
 # up to 512 bytes count as small, and are put near the global pointer.
 TOOLS := riscv64-unknown-elf-

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Ends somebody else's hold, or asks its holder to release it: for an operator. Linked only where
 -- it is used.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What all scripts but inspect.lua begin with.
 --
 -- KEYS  1 lock, a hash: holder id -> hold count; its TTL is the lease. Count 0: one of our waiters

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Turns a hold that is exclusive into a share, so that others may join, and nobody gets in between.
 -- Linked only where it is used.
 --

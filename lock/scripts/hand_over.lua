@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What all scripts but inspect.lua do when the lock is free and somebody waits.
 
 -- For how long a waiter without a readable note may be silent: one of Redisson, or of a later release

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scripts' hashes without their texts, for firmware that has no room for these. It is linked
  * instead of lock/scripts.c and lock/texts.c.

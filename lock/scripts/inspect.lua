@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Who holds a lock, and who waits. Changes nothing. Stands alone, without common.lua.
 --
 -- KEYS  as in common.lua

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Acquire, re-entry, release of one level, a waiter's heartbeat, the confirmation of a grant, and
 -- renewal; and, if the lease is 0, release and leave. It is one script, so that a server knows all of
 -- it or nothing.

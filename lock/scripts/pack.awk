@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Packs text for flash by byte pairs. The pair of bytes that occurs most often is replaced by a code
 # of its own, a byte that is no character of ours, then the next pair, which may hold codes, until
 # there is nothing to gain or there are no codes left.

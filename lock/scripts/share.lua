@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What shared.lua and downgrade.lua take in, behind common.lua and hand_over.lua.
 --
 -- KEYS  as in common.lua. The lock hash of a lock that is shared has a field for each holder:

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What lock.lua is, for a handle that shares.
 --
 -- ARGV  1 as lock.lua's; 2 see share.lua

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Shortens Lua sources for flash: no comments, no indentation, no spaces that Lua does not need, and
 # local names of one or two letters, the same in every file. Lines stay, so that an error message
 # leads to its place.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a configuration chooses from; see port_bearssl.h. Each function is called once, by
  * port_bearssl_init(), in the order in which they stand here. It names the parts of BearSSL, so the

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gets BearSSL as Debian's source package: port/bearssl/fetch.sh FOLDER Leaves the headers in
 # FOLDER/inc and the sources in FOLDER/src.
 set -eu

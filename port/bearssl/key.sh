@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints a certificate, or what BearSSL needs of it, as C: port/bearssl/key.sh NAME CERTIFICATE [KEY]
 # The files are PEM. Without KEY: a trust anchor, which holds the subject and the public key, for
 # port_bearssl_ca (NAME) and for port_bearssl_pinned (&NAME[0].pkey). With the private KEY, on P-256:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS 1.2 around any transport, with BearSSL, for firmware and for hosts: no heap, no files, and a
  * clock only where a CA is trusted.

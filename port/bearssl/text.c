@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts for BearSSL's errors; see port_bearssl.h. BearSSL itself has none. */
 #include "port_bearssl.h"
 

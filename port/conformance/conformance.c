@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The contract of port.h as tests; see conformance.h.
  *

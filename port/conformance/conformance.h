@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a port keeps the contract of port.h: tests for any port, which a program for the port
  * links and runs, on a host or on a board. It needs nothing but port.h, no heap and no stdio, about

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The other end of a port under test: does what conformance.c asks for; see there for the commands.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hooks of port/lwip for FreeRTOS with lwIP's own task. boards/freertos/README.md has what a program
  * needs besides, and `make freertos` tests it.

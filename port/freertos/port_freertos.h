@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hooks of port/lwip for FreeRTOS; see network.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The mutex and the event of the threads port for FreeRTOS. Private to threads.c; here for their
  * sizes.

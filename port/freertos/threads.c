@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks, mutex and event on FreeRTOS; boards/freertos/README.md says what FreeRTOSConfig.h needs.
  * `make freertos` tests it on Cortex-M3 with version 11.2.

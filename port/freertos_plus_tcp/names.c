@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host names for the transport over FreeRTOS-Plus-TCP; see port_plus_tcp.h. */
 #include "port_plus_tcp.h"
 

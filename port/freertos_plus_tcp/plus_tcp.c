@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport over FreeRTOS-Plus-TCP; see port_plus_tcp.h. The time-out of a socket is set before
  * each wait. FreeRTOS_recv() returns 0 for "nothing in time", and a negative error.

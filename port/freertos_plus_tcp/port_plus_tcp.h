@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A transport over FreeRTOS-Plus-TCP, versions 3 and 4, IPv4, with the threads of port/freertos
  * (threads.c). The program brings port_clock_ms().

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gets lwIP as Debian's source package: port/lwip/fetch.sh FOLDER Leaves the sources in FOLDER/src.
 set -eu
 version=2.1.3+dfsg1

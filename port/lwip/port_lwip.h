@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A transport over lwIP's raw TCP API, for NO_SYS=1 (bare metal) and for tasks around one lwIP
  * core.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport over lwIP with several addresses, from which the client chooses; see port_lwip.h.
  * This is a separate file, so that a program with one server links none of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport over lwIP's raw API; see port_lwip.h.
  *

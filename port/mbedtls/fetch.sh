@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gets Mbed TLS as Debian's source package: port/mbedtls/fetch.sh FOLDER Leaves the headers in
 # FOLDER/include and the sources in FOLDER/library.
 set -eu

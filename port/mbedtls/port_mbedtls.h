@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS around any transport, by Mbed TLS 2.28, 3 or 4: what Zephyr, ESP-IDF, NuttX and most vendors'
  * SDKs have. TLS 1.2, and 1.3 where the Mbed TLS that is linked has it.

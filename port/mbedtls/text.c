@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A text for each error; see port_mbedtls.h. In a file of its own, so that a program that does not
  * print errors does not have the texts in flash. Mbed TLS's own are ten times as long.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host names for the transport over NetX Duo's TCP; see port_netx_names.h. */
 #include "port_netx_names.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A transport over NetX Duo's TCP, for ThreadX: IPv4 and IPv6; host names with port_netx_names.h.
  * Several threads may share the client. The transport has one server: it cannot follow Sentinels or

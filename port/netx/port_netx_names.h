@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport of port_netx.h to a host by its name, looked up with NetX's DNS (nxd_dns.h). It is
  * apart because that is an addon.

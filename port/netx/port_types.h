@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The mutex and the event of the threads port for ThreadX. Private to threads.c; here because users
  * need their sizes.

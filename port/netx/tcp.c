@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport over NetX Duo's TCP; see port_netx.h. No call of NetX's waits here: recv() waits for
  * an event flag, which NetX's callbacks set. So a flag that send() sets in another thread can end

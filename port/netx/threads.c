@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks, mutex and event on ThreadX. Compile with -Iport/netx. The suites run it on a stand-in of
  * these calls on a host (tests/portable/netx); port/README.md says what has been run on ThreadX

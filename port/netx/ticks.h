@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Times of port.h as ThreadX and NetX Duo wait for them. Private to this folder. */
 #ifndef PORT_NETX_TICKS_H
 #define PORT_NETX_TICKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Servers by URL, with TLS. A file of its own: all the rest of port/openssl does without port/posix. */
 #include "port_openssl.h"
 #include "port_posix.h"

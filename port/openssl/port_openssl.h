@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS 1.2 and 1.3 around any transport, by OpenSSL 1.1.1 or newer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Delays pthread_cancel(). Private to port/posix.
  *

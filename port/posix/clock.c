@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clock of a POSIX system. It must go on while the machine is suspended; otherwise the client
  * would believe in a hold that has expired meanwhile. And nobody may be able to set it.

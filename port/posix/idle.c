@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* port_idle() for a program that uses port/single on a POSIX system. */
 #include "cancel.h"
 #include "port.h"

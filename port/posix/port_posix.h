@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport of a POSIX system: a stream socket over IPv4, IPv6 or a Unix path.
  *

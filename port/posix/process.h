@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tells a forked process from its parent. Private to port/posix. */
 #ifndef PORT_POSIX_PROCESS_H
 #define PORT_POSIX_PROCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Resolves a name in another thread, because getaddrinfo() takes no time-out: when no name server
  * answers it takes 10 s and more.

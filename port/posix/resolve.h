@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Resolves a name in another thread. Private to port/posix. */
 #ifndef PORT_POSIX_RESOLVE_H
 #define PORT_POSIX_RESOLVE_H

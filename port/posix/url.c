@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Servers by URL. What is not exactly right is refused with a reason, with one exception: a password
  * may have an unescaped '@' in it, because the last '@' before the path ends it. No reason has a part

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hooks of port/lwip for RIOT's package lwIP, whose own thread receives the frames. The waiting
  * thread looks every LOOK_MS whether something came. A handover may take that much longer. A shorter

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RIOT: a transport over its package lwIP, by port/lwip. For one server at an address of IPv4 or
  * IPv6:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The mutex and the event of RIOT's threads port. Private to threads.c; here for their sizes. */
 #ifndef FAIRLOCK_PORT_TYPES_H
 #define FAIRLOCK_PORT_TYPES_H

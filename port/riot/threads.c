@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads, mutex, event and clock on RIOT. The clock is ZTIMER_MSEC, which a timer of the hardware
  * drives, or a real-time counter that goes on in sleep, as the board has it. A thread that only calls

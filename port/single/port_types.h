@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Task, mutex and event for a program with one task, such as a superloop. A mutex does nothing, and
  * waiting for an event only idles, because there is no other task. There is no file to compile.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Host names for the sockets port; see port_sockets.h. Apart from sockets.c, for programs whose
  * system has no getaddrinfo(), or that need none. Where its headers have other names, change these

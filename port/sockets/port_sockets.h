@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A template: a transport for an RTOS with POSIX sockets (ESP-IDF, NuttX, RTEMS, lwIP's socket
  * layer), IPv4. Zephyr has its own, port/zephyr. It is tested on Linux, and by `make freertos` on

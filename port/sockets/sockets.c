@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A template; see port_sockets.h. Sockets do not block; poll() does the waiting, also for room to
  * write when the last send() found none. Where the stack has only select(), use that, and mind

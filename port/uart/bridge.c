@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The other end of the serial line; see port_uart.h. It runs on a gateway that has the line as its
  * standard input and output, and carries the device's bytes to a server and back:

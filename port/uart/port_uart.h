@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A transport over a serial line, for devices without TCP/IP: at the line's other end a bridge,
  * such as bridge.c on a gateway, carries the bytes on to the server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device's end of the serial line; see port_uart.h. Data goes straight from the client's buffer
  * to the line, as much as the line takes; received bytes are unpacked in place in the client's

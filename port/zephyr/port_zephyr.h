@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A transport over Zephyr's sockets, by its own names (zsock_...), so without CONFIG_POSIX_API: IPv4,
  * IPv6, host names, and TLS by Zephyr's secure sockets. Several threads may share the client. The

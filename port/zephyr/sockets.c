@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A transport over Zephyr's sockets; see port_zephyr.h. A connection is opened without blocking,
  * but with TLS, and on Zephyr 3.3, whose connect() always blocks. Receiving never blocks, and sending

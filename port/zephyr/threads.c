@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks, mutex, event and clock on Zephyr. The suites run it on a stand-in of these calls on a host
  * (tests/portable/zephyr); what has been run on Zephyr itself is in boards/cmake/zephyr/README.md.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the suites of the Arduino library share: how they build it on the host, from its package alone,
 # with stand-ins for ArduinoCore-API's classes. After lib.sh.
 # shellcheck shell=sh disable=SC2154,SC2086

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port/conformance on a Client: all rules hold but one, because Client::connect() blocks by its API.
  * Prints ok for each rule, for that one if it is broken: if it is not, README.md and Fairlock.h have to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The library for Arduino, from its package alone, on stand-ins of our own for ArduinoCore-API's
 # classes: its rules and bytes, its sketches, the class against a real server, and port/conformance
 # through a Client.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scenes with the class for Arduino against a real server: scenes NAME PORT [ARGUMENT...]. What the
  * server, or another holder, has to do meanwhile is done by test_class.sh, which waits for what is

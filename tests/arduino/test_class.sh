@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The class for Arduino against a real server, on stand-ins for ArduinoCore-API's classes: by g++ with
 # sanitizers, and by clang++; scenes.cpp has what the board does, this what happens around it.
 # shellcheck source=tests/support/lib.sh disable=SC2034,SC2046,SC2086,SC2154,SC1091,SC2317

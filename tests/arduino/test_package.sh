@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The library for Arduino and PlatformIO as it is handed on: the rules of arduino-lint and of
 # PlatformIO that can be checked here, the same bytes each time, sketches that compile, as C++11 by two
 # compilers, and that run against a real server, beside the words that a core defines as macros.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A TLS server in memory; see peer.h. */
 #include "peer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A TLS server in the test's own process, by BearSSL, at the other end of a transport in memory: it
  * sends back what it gets, and can be told to do what real servers do not. Nothing blocks: the

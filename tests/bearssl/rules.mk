@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # TLS by BearSSL on the host, from Debian's library: against a real redis-server, and against a
 # server in the same process.
 BEARSSL_TEST := $(BUILD)/tests/bearssl/test_bearssl

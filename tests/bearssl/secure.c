@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Servers that speak TLS; see secure.h. */
 #include "secure.h"
 #include "support/process.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private redis-servers that speak only TLS, for the suites of TLS in firmware. */
 #ifndef SECURE_H
 #define SECURE_H

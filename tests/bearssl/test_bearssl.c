@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port/bearssl on the host: against real redis-servers with TLS, by OpenSSL, and, for what those do
  * not do, against a server in the same process (peer.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The benchmarks' main program: `bench SVG [NAME...]` runs all of them, or those named, against a
  * private server, and draws the picture to SVG. `bench pairs PORT COUNT` and `bench kept PORT COUNT`

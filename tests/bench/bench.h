@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the benchmarks share. Each prints rows "name: value", most of them ratios whose two sides
  * were measured in turn within one run: the median first, then the least and the largest. Nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many clients on one lock: is each served as often as the others, and in order? And what one more
  * waiter, client or lock costs: bytes on the wire while it waits, memory.

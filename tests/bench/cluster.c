@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Independent locks over the masters of a cluster: what an acquire and its release cost the client
  * and the servers, in processor time, with one master and with three, beside a plain server.

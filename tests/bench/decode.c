@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The decoder beside hiredis' reader, on replies as a server sends them: mixed ones of our scripts,
  * small ones, and large ones. Both look at every byte of every value.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Instructions that the decoder takes for a script's reply, counted by callgrind: repeatable, unlike
 # time. Fails when they have grown by more than 5 % over the committed figure;
 # `tests/bench/decode_cycles.sh accept` commits to a new one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The picture: the server's time for a handover by waiters in the queue, and handovers a second by
  * clients.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a handover costs the server, with more and more waiters in the queue. The waiters are ids
  * that one connection has subscribed for and put into the queue by our own script; nobody sends

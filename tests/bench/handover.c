@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From release called here to acquire returned there: on loopback, beside a bare PUBLISH to a
  * subscriber; and through a proxy that delays each direction, in round trips.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lock that is kept, beside a mutex that nobody else wants; how long a waiter waits for it; and
  * what a device saves that locks once a second.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many handles on one client: beside redis-benchmark, which pipelines the same scripts, and beside
  * one hiredis connection each.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One caller that acquires and releases an uncontended lock, beside hiredis that sends the same two
  * requests.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The benchmarks: `make bench` prints rows, and draws growth.svg.
 BENCH_OBJECTS := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%.o,$(wildcard tests/bench/*.c))
 SUITES += tests/bench/decode_cycles.sh

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the scripts cost the server with warm caches: its own time for each call, as INFO
  * commandstats has it, when many come at once. A busy machine makes that time several times as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks that are shared: what a thousand holders cost the server, measured as in server_time.c; how
  * long it takes a thousand to enter; and how long a writer waits among sixteen readers who want the

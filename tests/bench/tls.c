@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS by OpenSSL: the same pairs as over a plain connection, in turn, to the same server; and the
  * time to connect with a handshake: a full one, and one that resumes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ten thousand waiters, on one lock and on a lock each, and a hundred thousand on one: what their
  * heartbeats cost the server, what memory they take there, and what they change in a handover.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real thing: a redis-server, dozens of client processes, proxies between them, and a tormentor
  * that kills, freezes and cuts off whatever there is, for TIME seconds (environment; default 40) by

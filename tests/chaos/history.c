@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The check after a run of chaos; see history.h. Sorts pointers to the entries, and goes through
  * them once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What clients believed, and whether all of them can have been right: the check after a run of
  * chaos.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether the checks of chaos find mutants: makes each one that tests/mutants/mutants.txt marks with
 # "chaos:", and lets the clients of a real server use it; what they write down has to give it away.
 # As it does within seconds when it is found at all, a minute is a generous bound. Each seed is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Chaos: processes, a real redis-server, and everything that can happen to them. The suite is a
 # short run.
 CHAOS := $(BUILD)/tests/chaos/chaos

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * adopt COMMAND [ARGUMENT]...: executes COMMAND as a process that is given the orphans among its
  * descendants, as process 1 of a container is. Exits with 77 where the system has no such thing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For LD_PRELOAD: the clock since boot is as many times 2^32 ms further as the file $JUMP has bytes.
  * Each time are 49 days, by which port_clock_ms() does not change, as it has 32 bits.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The suites of the fairlock command, as its users know it: each test_*.sh runs it against a real
 # server.
 COMMAND_TESTS := $(wildcard tests/command/test_*.sh)

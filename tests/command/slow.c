@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For LD_PRELOAD: whoever lists all processes needs two seconds for that, as if they were many.
  */

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Completion for bash and zsh: the installed files offer what the command's help lists, and the names
 # of locks, which are typed into interactive shells.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2034,SC2086,SC2089,SC2090,SC2154,SC1091,SC2317

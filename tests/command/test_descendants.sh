@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # fairlock run: whatever the command has started, in process groups and sessions of its own, too, is
 # ended with it: before anybody else holds the lock.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2089,SC2090,SC2119,SC2120,SC2154,SC1091,SC2317

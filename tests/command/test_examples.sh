@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The examples of the manual: each is run, or at least read by the program that it is for.
 # shellcheck source=tests/support/lib.sh disable=SC1003,SC2016,SC2034,SC2046,SC2086,SC2154,SC1091,SC2317
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What fairlock run --metrics-file and fairlock list --metrics write, as a parser of Prometheus's own
 # reads it, and as JSON.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2034,SC2046,SC2086,SC2154,SC1091,SC2317,SC3045

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The command without what only Linux has (FAIRLOCK_PLAIN_POSIX): it has to build, and still to end
 # the commands that it must.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # fairlock run: exit statuses, the command's environment, conflict and time-out, signals, and the
 # terminal.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2094,SC2154,SC1091,SC2317

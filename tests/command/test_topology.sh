@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Servers that move: Sentinels and the master they name, a cluster of three masters, replicas that
 # have to acknowledge.
 # shellcheck source=tests/support/lib.sh disable=SC2034,SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317

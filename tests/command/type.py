@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types lines into an interactive shell on a terminal of its own, a TAB at the end of each, and then
 the return key: type.py FOLDER SHELL [ARGUMENT]... <LINES. Each line has to make the shell run a
 program that puts its arguments, with a zero byte behind each, into FOLDER/arguments; they are

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds a release for the tests of this folder: tests/compat/build.sh RELEASE FOLDER, from the top
 # folder, into FOLDER/client (client.c with that release's library) and FOLDER/fairlock. RELEASE is
 # "this", a folder beside this file with a source.tar.gz, or the name of an invented release, which

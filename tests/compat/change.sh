@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Makes an invented release of a copy of this one: tests/compat/change.sh RELEASE FOLDER applies the
 # expressions of RELEASE.sed to the files of FOLDER. Each stands in a line of its own below
 # "## FILE", and has to change something.

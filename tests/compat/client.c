@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The library of any release as a program that is driven by lines: README.md describes them. It is
  * compiled with the public headers of each release, so it uses only what all of them have.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A second client, written from lock/FORMAT.md alone: no line of it, nor of its script, comes from
 the library. It shows that the page suffices, and it is what the peer's own test breaks. It is no
 client for use: it does one thing at a time. Of the two ways to do no harm by late requests it goes the

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Keeps a release for the tests of this folder: tests/compat/keep.sh COMMIT VERSION, from the top
 # folder of a clone. Writes tests/compat/VERSION/source.tar.gz: what it takes to build the library
 # and the command of that commit, and its licence. The same commit gives the same bytes, by the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the suites of this folder share: a private server, a connection that looks at it, and
 programs that are driven by lines (README.md). All end with the suite, however that ends."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The other side: whether a client, in any language, keeps lock/FORMAT.md.
 
 peer.py [--port PORT] [--list] [CHECK...] -- PROGRAM [ARGUMENT...]

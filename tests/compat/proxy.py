@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands between a client and its server, and breaks or stalls its connections.
 
 The requests that name a lock are counted. At the one with the number `at` its connection breaks, and

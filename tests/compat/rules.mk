@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Releases and other clients in one queue: what each brings, as build.sh makes it.
 COMPAT := $(BUILD)/compat
 RELEASES := this later strange $(patsubst tests/compat/%/source.tar.gz,%,$(wildcard tests/compat/*/source.tar.gz))

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Releases, and both versions of Redisson if REDISSON names them, at work on two locks of one server,
 exclusively and, where a release can, shared, while everything fails: programs are killed and stopped
 for longer than a lease, connections are cut, the server crashes and restarts with its data, forgets

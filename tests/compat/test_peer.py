@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whether clients keep lock/FORMAT.md, by peer.py: this release; each release that is kept, whose
 failures are listed in its file "fails"; and example.py. Then whether each check of peer.py can fail:
 each fault of faults.txt has to be found. Arguments: "this", "example.py", the name of a kept

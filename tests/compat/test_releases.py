@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Releases in one queue: the libraries of two or three of them, each in programs of its own, on a
 real server. First scenes, each a few programs: the order of a line, what the commands say about it,
 who is killed, and a waiter that two others do not let in. Then contests: programs that hold and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether port/conformance finds what it should: a port with one mistake planted at a time, each of
  * which has to break the rule that is named beside it. Without a mistake the port keeps all rules.

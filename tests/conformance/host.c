@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port/conformance on the ports of hosts: compiled once for each, by the folders that come first in
  * the include path.

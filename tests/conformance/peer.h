@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The peer of port/conformance, as the suites start it, and second tasks as threads. */
 #ifndef CONFORMANCE_PEER_H
 #define CONFORMANCE_PEER_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The conformance test of ports, on ours, and on a port with mistakes planted. On boards: tests/qemu.
 CONFORMANCE := $(BUILD)/tests/conformance
 CONFORMANCE_TESTS := $(addprefix $(CONFORMANCE)/,posix single sockets tls mbedtls faulty)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port/conformance on port/openssl and port/mbedtls. A thread here ends TLS before the peer, which knows none: for
  * each connection that comes it makes one to the peer, and hands over what comes from either side,

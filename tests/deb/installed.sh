@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The Debian packages as people have them: installed by apt into a whole system, used there, removed,
 # and purged without a trace. For a system that goes away afterwards: make fresh TARGET=deb-installed.
 # shellcheck source=tests/support/lib.sh source=tests/deb/packages.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Debian packages, made once for a suite, and used where they are installed. Each reads it with
 # ". tests/deb/packages.sh" from the top folder, after tests/support/lib.sh.
 # shellcheck shell=sh disable=SC2046,SC2086,SC2154

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian packages: built, looked at, installed, used and removed.
 DEB_TEST := tests/deb/test_deb.sh
 SUITES += $(DEB_TEST)

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The Debian packages that `make deb` makes. They are installed below a folder, by a dpkg whose list
 # of packages is a copy of this machine's: what they depend on has to be on it, and nothing of it is
 # changed.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs the demo as a program would: its verdict, its exit status, its picture, and that nothing of
 # it stays behind, whichever way it ends. BUILD: where it was built (build).
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317 # verdict() calls functions

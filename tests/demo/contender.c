@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One who wants the lock. It does what its record tells it, with the public interface of the
  * library alone, and writes down what came of it: when it asked, when it was granted, until when it

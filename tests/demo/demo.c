@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lock at work: eight contenders, half of them processes, half of them threads that share a
  * client, on one lock.

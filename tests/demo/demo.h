@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the demo share: the records of the contenders, which lie in memory that all
  * processes see.

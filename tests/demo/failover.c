@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The demo on servers that move: a master, two replicas and three Sentinels, those of the tests of
  * fail-over. `failover DEMO [ARGUMENT]...` starts them, runs the demo with the address of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Reads a picture that timeline.c drew, as xmllint --format lays it out: an element a line. Says on
 # standard error what of it breaks the rules of the lock, or is drawn where its data does not say;
 # the exit status says whether anything does. On standard output goes the structure: each element

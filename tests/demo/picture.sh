@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Looks whether a picture of the demo is one, and shows the lock as it should be:
 # tests/demo/picture.sh FILE What is wrong goes to standard error, what two pictures of the demo
 # have in common to standard output (picture.awk).

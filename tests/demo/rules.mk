@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The lock at work, for people (`make demo`) and checked without one.
 DEMO := $(BUILD)/tests/demo/demo
 DEMO_OBJECTS := $(patsubst %,$(BUILD)/tests/demo/%.o,demo contender server screen timeline verdict)

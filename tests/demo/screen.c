@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is seen. On a terminal a view is drawn in place, with plain ANSI sequences: the table, what
  * the server says about who holds and who waits, and the last few events. Elsewhere each event is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server of the demo: one of its own on a free port of 127.0.0.1, that keeps nothing on disk
  * and ends with the demo, or one that a URL names: also a master that Sentinels know, or a

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether the pictures in the pages, tests/demo/timeline.svg and shared.svg, show the lock as it should
 # be, and whether the check that says so (picture.sh) finds what is wrong with pictures in which one
 # thing was changed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The verdict of the demo can be bad: it is computed from the records, and these records are wrong
  * in all ways.

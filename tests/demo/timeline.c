@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The demo as a picture: a row for each contender in the order of the records, time to the right,
  * and below what the records prove. What is drawn stands beside it in attributes named data-, times

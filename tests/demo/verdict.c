@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the records prove. Pure functions of the records: nothing here knows how the story was meant
  * to go.

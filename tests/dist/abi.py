@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds the public headers of a release against those of an earlier one: tests/dist/abi.py OLD NEW
 [LIBRARY], two folders with resp/, port/ and lock/. Prints what differs, and fails if
 lock/STABILITY.md forbids any of it between these two versions, or if NEW's LIBRARY lacks a function

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Holds the public headers and the library against the newest release kept in tests/compat:
 # tests/dist/abi.sh LIBRARY, from the top folder.
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints the bill of materials of a tarball, in SPDX 2.3 (tag-value): tests/dist/bom.sh TARBALL. It
 # lists each file with its digests and licence. All that it says is read from the tarball, and the
 # times are that of its commit, so anybody can make it again from the tarball, byte by byte.

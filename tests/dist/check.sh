@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A tarball is all that its reader needs: tests/dist/check.sh TARBALL, from the top folder of a
 # clone. Unpacks it elsewhere, and there builds, installs and runs the unit suites, with a git that
 # only notes that it was called.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints a tar archive of a commit, the same bytes for everybody: tests/dist/pack.sh COMMIT PREFIX
 # [PATH]..., in a clone. Each name begins with PREFIX; without paths all is packed. The files have the
 # commit's time, and root as their owner. git would also follow the settings and attributes of the user, the

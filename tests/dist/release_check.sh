@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether this commit can be released: tests/dist/release_check.sh [STEP]..., from the top folder of
 # a clone. Prints a verdict for each step, or for those that are named, and passes if all are good
 # and none was left out. QUICK=1 leaves out deb, trixie and the suites.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What is handed on: the version, and the tarball.
 VERSION_TEST := tests/dist/test_version.sh
 SUITES += $(VERSION_TEST)

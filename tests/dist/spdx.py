@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pyspdxtools as its program is, but that it builds its index of licences once, not for each file."""
 
 import functools

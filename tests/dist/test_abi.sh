@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # make abi fails for what lock/STABILITY.md forbids between two releases, and for nothing else: each
 # line of abi_changes.txt makes a release of a copy of the public headers and the manual.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2319

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What make dist makes of a commit is the same for everybody, its digests and bill of materials are
 # true of it, and it can be signed as .github/CONTRIBUTING.md says. A clone is made of this one, with
 # tests/dist and pages as they are here, committed or not.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # make release-check finds what a release lacks: each fault is planted in a clone of this one, which
 # has what is here, committed or not.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2319

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Each place that names the version names that of lock/fairlock.h: run from the top folder.
 set -u
 build=${BUILD:-build}

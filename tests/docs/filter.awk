@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Makes doxygen's comments of a header's plain ones, line by line, so that the numbers of lines stay:
 # awk -f filter.awk HEADER
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Pages of the public headers.
 DOCS := $(BUILD)/docs
 

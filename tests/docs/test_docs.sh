@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # make docs makes pages of all public headers, without a warning, and fails for what has no comment.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cluster; see rig.h. What a node knows is read from its CLUSTER NODES. */
 #include "cluster.h"
 

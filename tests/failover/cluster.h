@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What rig.c, cluster.c and the benchmarks share. */
 #ifndef CLUSTER_H
 #define CLUSTER_H

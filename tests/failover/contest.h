@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contenders for a lock while its servers move, and whether all their beliefs can be true together.
  *

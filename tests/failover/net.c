@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The network; see net.h. A loop around poll(): each direction of a link has a buffer, which is
  * read when it is empty and written when it is not. A stopped server that takes no bytes blocks

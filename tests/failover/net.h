@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A network that can be partitioned: a process that relays bytes between the nodes of a rig. Each
  * node has two public ports, one for commands and one for the cluster's bus; what connects to them

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes, and the Sentinel set-up; see rig.h. Each node has a configuration file, as in production:
  * Sentinel needs one, and rewrites those of the servers that it reconfigures.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Servers that move: a Sentinel set-up (one master, two replicas, three Sentinels) and a cluster
  * (three masters, three replicas), on loopback, on ports that were free, in one temporary folder

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Servers that move, real ones: Sentinel, Cluster, split brain. Each test_*.c is a suite.
 FAILOVER_TESTS := $(patsubst tests/failover/%.c,$(BUILD)/tests/failover/%,$(wildcard tests/failover/test_*.c))
 FAILOVER_OBJECTS := $(patsubst %,$(BUILD)/tests/failover/%.o,cluster contest net rig scene sender)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the scenarios share; see scene.h. */
 #include "scene.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the scenarios share: a rig, a holder whose lease of a minute is renewed, and waiters behind
  * it who came one after the other. A scenario does something to the servers in between. The lease

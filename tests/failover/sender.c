@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A server that redirects everybody; see sender.h. One connection at a time is enough. */
 #include "sender.h"
 

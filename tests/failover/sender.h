@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The test's own server that redirects everybody: it greets as a node of a cluster does, and
  * answers MOVED to everything else, with the slot and the address that the test has set.

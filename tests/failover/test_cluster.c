@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The library in a cluster: any seed, masters that die or are demoted, slots that move. */
 #include "scene.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The contest finds what it should: with one server, nothing; with a master killed, the loss; with
  * two masters, two believers. And each check finds the fault in a log with one thing wrong.

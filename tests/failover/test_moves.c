@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readers, writers and a keeper come again and again, while servers move for TIME seconds
  * (environment; default 40) as SEED says (default: the clock). A cluster and a set-up of Sentinels

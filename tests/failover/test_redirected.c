@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Odd redirections, by the test's own server: MOVED without a host, to an unknown host, to nowhere,
  * in a circle. The real server beside it is not in a cluster, and serves everybody.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cluster does what rig.h says, and its servers behave as the library expects: tested by raw
  * connections, without the library.

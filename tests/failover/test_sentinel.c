@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The library with Sentinel: its master dies, freezes, is demoted, or cut off. */
 #include "scene.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks that are shared, on servers that move: two who hold beside each other at their limit, one more
  * that shares, one that wants the lock alone, and another that shares. Acknowledged holds survive, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Seeds that do not belong together: real servers on their own. Clients that name them in different
  * orders, or find one of them frozen, must not both hold a lock.

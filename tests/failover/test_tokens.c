@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tokens with two masters: each new one is larger than all before it, because the clocks agree; but
  * a waiter may learn of an older one later, and what has seen the newer one has to refuse it.

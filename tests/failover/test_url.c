@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All that a URL can ask for at once, as a service does it: boards/examples/loops/epoll.c finds its
  * master by Sentinels, with TLS to all of them and passwords, and stays through a fail-over.

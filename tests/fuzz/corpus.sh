@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Repacks the corpora: corpus.sh FOLDER TARGET... FOLDER is the one that fuzz.sh has filled. Adds to
 # what is committed the learned inputs that reach something new; with nothing learned, the archive
 # keeps its bytes: sorted by name, without times and owners.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs fuzz targets one after the other: fuzz.sh FOLDER SECONDS TARGET... FOLDER/replay holds the
 # programs; FOLDER gets what they learn (learned/NAME) and find (found/NAME-...). The exit status
 # says whether anything was found.

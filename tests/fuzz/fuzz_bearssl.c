@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzzing of port/bearssl: a network that may do anything, and a server that is real or hostile.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The blocking client on a hostile platform: the transport accepts, delays, cuts, and returns
  * whatever statuses the input says; the server behind it says what a hostile server says; and three

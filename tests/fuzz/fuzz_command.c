@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the fairlock command reads and prints: numbers, options, and names that anybody may have chosen.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine against a hostile server: the input is a list of steps, each of which is an operation
  * of the caller's, a passing of time, a change of the connection, or bytes from the server: raw

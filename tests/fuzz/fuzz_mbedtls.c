@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzing of port/mbedtls; see tls.c. The server's certificate is trusted by itself. */
 #include "port_mbedtls.h"
 #include "tls.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzing of port/openssl; see tls.c. */
 #include "port_openssl.h"
 #include "tls.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzzing of the codec: any bytes, in any split, give the same events, and what the writer writes
  * is what the decoder reads.

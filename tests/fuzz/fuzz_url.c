@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * URLs of servers. They are read as they are, or made of parts, encoded, which reading must return. What
  * the command does with a URL is here, too: its password must neither be shown nor left.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A hostile server's words; see hostile.h. */
 #include "hostile.h"
 

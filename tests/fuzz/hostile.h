@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hostile server's words, made from a fuzzer's input: raw bytes, well-formed answers and messages
  * with the fuzzer's numbers, redirections, and, so that a client gets far, what an honest server

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scripts against hostile keys, on a real redis-server: another client that may write to the
  * server has filled the four keys of a lock with anything, of any type, and our scripts run on them

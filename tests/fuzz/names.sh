@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Each test that tests/README.md names, in quotation marks, is there; so is each target of the
 # fuzzer.
 set -u

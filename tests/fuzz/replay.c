@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a fuzz target on existing inputs, without a fuzzer: the files and folders given, or, without
  * arguments, the target's corpus, which is unpacked beside the program, and its regressions; the

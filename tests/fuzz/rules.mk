@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fuzzing. Each fuzz_NAME.c is a suite that runs, with replay.c, the target's committed corpus and
 # regressions under ASan and UBSan; `make fuzz` builds the same with clang and libFuzzer instead, in
 # a build folder of its own. The corpus is an archive, unpacked beside the programs.

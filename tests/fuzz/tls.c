@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS, by the transport that tls.h's subject is, between a hostile network and a server that is sometimes honest. The server is
  * OpenSSL's own, in this process. The input says what happens to the records between the two, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What fuzz_openssl and fuzz_mbedtls share, tls.c, and the transport that each gives it. */
 #ifndef FUZZ_TLS_H
 #define FUZZ_TLS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads both directions of a connection and judges them; see witness.h. */
 #include "witness.h"
 

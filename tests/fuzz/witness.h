@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A witness between the engine and a hostile server: it reads both directions of the connection
  * with decoders of its own, keeps the list of requests that wait for an answer, and says what the

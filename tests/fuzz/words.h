@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For the targets that read words: what they have to be, and strings of an input's bytes. */
 #ifndef WORDS_H
 #define WORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Redisson and the library side by side, in one run on one machine: `bench VERSION...`, with
  * versions of Redisson. Each row is "name: value"; a value that was measured often is the median,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Redisson's acquire and unlock, run by its own client, against our scripts: from the same random
  * state, after the same operation, the same party holds and the same order remains. `differential

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One process of our side: the library, driven by lines. See lab.h for the lines; java/Driver.java
  * speaks the same.

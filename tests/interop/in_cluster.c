@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Redisson and the library in one queue of a real cluster, three masters and three replicas:
  * `in_cluster VERSION [TEST]`, with the version of Redisson.

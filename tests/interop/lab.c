@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The laboratory of the interop tests; see lab.h. */
 #include "lab.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The laboratory of the interop tests: a private Redis, processes that hold and wait for locks, and
  * the time.

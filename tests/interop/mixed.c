@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Redisson and the library in one queue, as whole programs: what each sees of the other's lock, in
  * which order they are served, and what happens when one of them dies. `mixed VERSION [TEST]`, with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the tests of `mixed` share. mixed_shared.c has those of locks that several of ours share, while
  * Redisson wants them alone.

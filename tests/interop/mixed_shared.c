@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Locks that ours share, and Redisson wants alone; see mixed.h. */
 #include "mixed.h"
 

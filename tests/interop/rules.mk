@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Interoperation with Redisson. Not part of `make test-all`: it needs a JDK, Maven and Maven Central.
 
 REDISSON ?= 3.17.7 4.7.0

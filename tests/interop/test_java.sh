@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The page for Java (lock/JAVA.md), as it stands there: Maven compiles its program with its dependency,
 # and the program takes turns with ours as its user; and the page's rights are enough for Redisson,
 # with one server and with a Sentinel, and each is used. REDISSON="VERSION...": those that `make interop` has got.

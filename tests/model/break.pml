@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * An operator, who ends somebody's hold, or asks its holder to release it: break.lua, break.c, and what a handle
  * does with a message that asks (fairlock_handle_on_message()). The operator sees a hold, and sends a request
  * that may be lost, late, and repeated: any of COPIES is carried out once, at any time until it has expired, or

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * A claim that is shorter than the waiter timeout (a waiter's note would name it), so that heartbeats may be rare and a
  * waiter that dies when it is handed the lock still does not keep the others waiting. The lock is
  * that of lock.pml, with CLAIM < WAITER; besides, a promise of how long a free lock may stand while somebody waits.

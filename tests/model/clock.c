@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gettimeofday() of a redis-server that has this preloaded: the time that the file $MODEL_CLOCK holds, us since
  * 1970. (libfaketime calls the server's allocator before that is ready.)

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * A hold that is exclusive becomes a share: downgrade.lua and downgrade.c.
  *
  * Handle 0 holds alone. Handle 1, its heir, is of the same client and connection, and is to share. From the beginning,

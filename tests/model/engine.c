@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Does with the library's engine what the clients of the model do, so that test_engine.py can compare
  * the two. The model's time, server and network are kept: a line of stdin is a step of the model,

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * A replica, which may become the master without the last scripts' changes: lock/topology.c, and what
  * lock/README.md promises in "Servers that move". The lock is that of lock.pml.
  *

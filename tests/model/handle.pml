@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * The clients: a handle and its program (handle.c, reply.c), its connection (engine.c), and time.
  */
 #include "lock.pml"

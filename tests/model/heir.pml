@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * What a downgrade is for both handles, and for the server: see downgrade.pml.
  */
 byte downgrades = DOWNGRADES;

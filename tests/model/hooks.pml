@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * What an extension may change, as it is without one. Who reads the model of the lock alone can pass this over.
  *
  * An extension includes this file, says what it changes (#undef, #define), and includes the model. What it replaces

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * Locks that are kept after their release until somebody queues (keep.c).
  *
  * The last release is delayed: the server still has the hold, and the next acquire takes it back without a request.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * The server: one lock that is held alone. lock.lua, with common.lua and hand_over.lua; a script is one step.
  */
 #pragma once

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * The caller's side of a server that does not answer: fairlock_handle_on_failed(), patience_ends() and silent_since() of
  * lock/handle.c, and fail_all() of lock/engine.c. The lock and its clients are those of lock.pml, with OFFLINE=1.
  *

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * Two handles of one client, which share its connection (engine.c, pipeline.c).
  *
  * What one of them sends is answered after what the other has sent before; the connection breaks for both; how long

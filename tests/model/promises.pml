@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * What is promised, in each state. Some is asserted on the way: order and tokens in grant() and begin_hold(),
  * late in script(). And spin itself finds a state in which nothing can happen any more.
  */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * Waiters of Redisson's RFairLock in the same queue: the last REDISSONS of the N. hand_over.lua, for waiters
  * without a readable note, and what Redisson's own scripts do (tests/sim/redisson.c).
  *

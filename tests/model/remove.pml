@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * A program takes a handle out, and may use its memory for another (handle.c: fairlock_engine_remove, REMOVING).
  *
  * From then on the engine does not know the handle: it can neither undo what a late request begins, nor count the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The model of the protocol (README.md), and the replays that hold the code against it.
 MODEL_CLOCK := $(BUILD)/tests/model/clock.so
 MODEL_DRIVER := $(BUILD)/tests/model/engine

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Explores the model: all states of each run, and of each planted fault until that is found.
 
     run.py [NAME]            the runs of runs.txt and the faults of faults.txt whose names contain NAME

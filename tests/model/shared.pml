@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * A lock that some share: shared.lua and share.lua, beside lock.lua as it is. The handles of the mask SHARERS
  * share it, at most LIMIT at a time; the others want it alone. With OTHER the last handle names that limit,
  * and the smallest limit in use binds.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * A slot of a cluster that moves to another node while requests come: lock/topology.c (TRYAGAIN, ASK, MOVED), and
  * the rule of lock/scripts/common.lua for it. The lock is that of lock.pml.
  *

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * For a simulation that is repeated on the engine (test_engine.py, -DENGINE). It says what it does: before
  * each step, how the handle is. It does as engine and machine do: what is over ends before anything else;
  * clocks agree; a margin is shorter than a tick, and RESPONSE is longer than it says by half a tick. It has

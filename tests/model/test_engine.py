@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Random runs of the model, whose clients are done by the library's engine (engine.c): before each step, is
 the handle as the model says, with the same times? Does the engine send and connect when the model does,
 with exactly these words, and is the program told what it has to be? test_engine.py [FIRST [COUNT]]: from

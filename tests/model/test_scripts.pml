@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * For the random runs that test_scripts.py repeats on a server: what they say of a script call, and their
  * weather. A random run does soon what it may do at any time. So that requests are late by ticks, devices
  * freeze and connections are dead for ticks, and faults come one by one, dice are thrown in each tick.

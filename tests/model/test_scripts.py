@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Random runs of the model, each script call of which is made on a real redis-server with the scripts of
 lock/scripts (LUA=folder: those of another one): answers, keys, TTLs and messages have to be those of the
 model. The server's clock stands still, but for ticks of the run and a few microseconds (clock.c), so all

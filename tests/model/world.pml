@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0
  * What is between clients and server, and what may go wrong there.
  *
  * Promela in short. A `proctype` is a process. Processes take turns, a step each, in any order: spin

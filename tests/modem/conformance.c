@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port/conformance over a simulated modem: conformance [FAMILY [RULE]], where FAMILY is quectel or
  * simcom.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A modem with AT commands, simulated: modem.py [--family simcom] [--baud N] [--line FD] PORT
 
 It opens real TCP connections, of any host and port that it is told to open only to PORT of this

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "rig.h"
 #include "support/clock.h"
 #include "support/process.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A simulated modem (modem.py) on a terminal of its own, and a transport over it, as the suites use
  * them. The device is this process: a reset is modem_init() once more.

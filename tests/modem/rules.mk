@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The transport over a cellular modem, boards/examples/modem, on a simulated one: always with a
 # sanitizer. All but test_line, whose time is virtual, wait for what hangs, and are not
 # part of `make test`.

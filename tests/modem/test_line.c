@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport over a modem on a line that says what the test wants, in virtual time: exchanges by
  * hand; one byte lost or added at each place of an answer; and any bytes, with which the transport stays within its

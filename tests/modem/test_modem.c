@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport over a modem: through a simulated one, on a terminal, against a real server, with
  * each thing that such a modem, its line or a reset of the device does wrong.

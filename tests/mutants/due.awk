@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What of found.sh's states the record does not have: those entries, and in the file WHY how many of
 # which file, and why. Reads the record, lines of "ENTRY FILE FINDER ...", three sums, and one of "tools
 # SUM", and then the states, lines of "ENTRY FILE FINDER|name|file|command". All are due when the sum of

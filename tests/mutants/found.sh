@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Mutants and planted faults of all kinds, and the record of those that were found, found.txt:
 #
 #     found.sh            all are found; ONLY=text: some. If it was all, it writes the record

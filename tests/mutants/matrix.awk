@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The table of matrix.sh, from lines "suite SUM NAME ...", "mutant NAME" and, for each suite, "cell
 # VERDICT SECONDS ...". The first mutant is none: what fails there is no judge.
 $1 == "suite" {

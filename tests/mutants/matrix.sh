@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The kill matrix: runs each suite below with each mutant of mutants.txt, and prints which fail. It
 # says what a suite is worth, and which mutant nothing finds. What was found is kept in
 # build/mutants/cells, under the sums of the mutation and of the suite's program, so that a

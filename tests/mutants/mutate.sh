@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Mutants: copies of the tree with one rule of the lock taken out, for the scripts that see whether
 # a suite finds them. They read this file with `.`, from the top folder; it is not a program.
 # shellcheck shell=sh

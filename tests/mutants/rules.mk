@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Mutants: the lock with one rule taken out, and what finds them.
 # What the scripts copy has to be there when they run.
 FINDERS = $(filter-out $(ONLY_RELEASE),$(UNIT) $(REPLAYS) $(SERVER_TESTS)) $(BUILD)/tests/sim/sim $(CHAOS) \

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether each mutant and planted fault still changes its file, which whoever changes that wants to
 # know at once.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Which mutants `make mutants-changed` chooses: in a copy of the tree with three mutants, two of one
 # file and one of another, and a planted fault of a third, which no proof is asked for here.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2319

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether each mutant of mutants.txt is found by what its entry says: the simulator has to find it
 # within two minutes of processor time, or the suite of that name has to fail. In the lock as it is,
 # for which the simulator gets 20 s, it has to find nothing. Those of chaos are asked for by

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gets what checks the examples for operators: tests/operators/get_tools.sh FOLDER Leaves there
 # Prometheus's promtool and PostgreSQL (postgres/root), unpacked, because their packages would start a
 # service where they are installed, and kubernetes.json, the schemas of Kubernetes' objects, out of a

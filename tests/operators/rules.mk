@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The examples for operators, and the statement that checks a token, by the tools and the databases
 # that they are for. They take a minute to get, so these suites are in `make test-all` only.
 OPERATORS_TEST := tests/operators/test_operators.sh tests/operators/test_fencing.sh

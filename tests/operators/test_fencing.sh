@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The statement of lock/PRODUCTION.md by which a database refuses a former holder, as it stands there,
 # in PostgreSQL and SQLite: one writer after the other, two at a time, and many. Statements that are
 # almost the same must not pass.

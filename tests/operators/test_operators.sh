@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What operators get, as the tools that it is for see it: promtool reads the metrics and the alerts,
 # Kubernetes' schemas the manual's CronJob. systemd's units are in tests/command/test_examples.sh.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2086,SC2154,SC1091,SC2317

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What turns at a lock come to; see peers.h. It is computed here alone, for all peers. */
 #include "peers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A contender in C: `contender fairlock|hand PORT`. It speaks the lines of README.md. "hand" is
  * what people write themselves: SET NX PX, asked again each 10 ms, and compare-and-delete.

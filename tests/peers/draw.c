@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The picture: for each peer a line from the usual handover to the longest wait, on a logarithmic
  * scale, and how many overtook.

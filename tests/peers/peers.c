@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `peers TABLE SVG [PART-OF-NAME...]`: measures the peers, or those whose name contains a part,
  * side by side, and writes the table and the picture. Four programs of each peer run all the time

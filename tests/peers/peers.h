@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of `make bench-peers` share: the turns that contenders report and what they come
  * to, and the rows of the first table and of the picture.

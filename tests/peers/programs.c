@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The programs of the peers and of their servers; see programs.h. */
 #include "programs.h"
 #include "support/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs of the peers and of their servers: each reads commands from stdin and answers with
  * lines, as README.md says. What the tables have in common is here, too. A program that does not

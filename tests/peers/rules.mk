@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The lock beside what else people use. Not part of `make test-all`: it needs Go, Node, Python, a JDK
 # and packages for each, which their own clients get, by the checksums in this folder. Go and Maven
 # have their own caches; all else is in build/peers.

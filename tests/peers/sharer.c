@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sharer in C: `sharer lock|semaphore PORT`. It speaks the lines of README.md. Each of its
  * contenders is a thread with a client of its own, as on a device.

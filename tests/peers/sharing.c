@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sharing TABLES [PART-OF-NAME...]`: measures read/write locks and semaphores as peers.c measures
  * locks, and writes two tables. Each peer has two programs, whose contenders are threads or the like

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The analyser and turns whose figures are known: `make bench-peers` first runs this. */
 #include "check.h"
 #include "peers.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The library from C++: calls every function that the public headers declare, as a program in C++11 does. Given a port, it
  * goes on with a server. The exit status is 0, or the line of the first check that failed, cut to a byte.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a suite of the host on an AVR, where int and size_t have 16 bits. The simulated machine is a
  * bare processor with memory, which avr.sh reads from outside: the suite's lines stand in avr_log,

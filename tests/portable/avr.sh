@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs the image of a suite on a simulated AVR, and prints its lines: tests/portable/avr.sh IMAGE An
 # ATmega2560 with all the memory that it can address. QEMU's own boards have only its 8 KB, too
 # little for the suites; so this is a processor alone, with its memory in a file, and what the suite

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fairlock.hpp against a server: cxx PORT. Compiled by each compiler as each standard, with
  * and without exceptions and RTTI. The exit status is 0, or the line of the first check that failed,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A module of Python's that has the library inside: open(PORT) makes a client, and turn() acquires
  * a lock, releases it, and returns the token. Threads may call turn() at the same time.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A C header with what the options of a Kconfig file are by default: tests/portable/kconfig.sh FILE
 # Defaults that have a condition are left out.
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A simulated Mega 2560 between its console and the gateway's end of its second serial line:
  *     mega IMAGE BRIDGE HOST PORT

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a sketch can have of the library without a network: for the sizes alone. */
 #include <Fairlock.h>
 #include <FairlockSerial.h>

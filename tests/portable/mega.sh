@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds sketches for a Mega 2560 with Debian's core, as the IDE does, from the library's package:
 #   sh tests/portable/mega.sh PACKAGE FOLDER SKETCH...
 # In the folder, SKETCH.elf is what is uploaded, linked by -flto, as platform.txt says; SKETCH.map is of

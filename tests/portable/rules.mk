@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The unit suites on processors unlike the host: an AVR, whose int and size_t have 16 bits, and one
 # that is big-endian. And the library as other programs see it.
 $(call needs,compiler/avr-gcc,gcc-avr avr-libc)

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The library by CMake: as a part of another build, fetched, installed, and for a Cortex-M3.
 # shellcheck source=tests/support/lib.sh disable=SC2154,SC1091,SC2317
 set -u

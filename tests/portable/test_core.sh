@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The library without an operating system, as `make core` builds it: by three compilers, for three
 # processors. It needs nothing but what the program brings and what moves memory, and a program gets
 # no more of it than it uses, with the line that boards/README.md gives.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # fairlock.hpp: by each compiler as each standard, with and without exceptions and RTTI, against a
 # server; and the example that uses it.
 # shellcheck source=tests/support/lib.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The library as programs link it: all of it can be used from C++, it takes no names but its own,
 # and it can become a part of a shared object.
 # shellcheck source=tests/support/lib.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The package for Arduino on a Mega 2560 without a network, whose second serial line goes to a
 # gateway: what it takes of flash and RAM, and how it shares a lock with this host. The image is that of
 # the example SerialLine, in a simulator (mega.c).

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The library beside other headers: its sources and public headers compile after all the words that
 # systems for devices define as macros (words.txt), and every public header can be included from C++.
 # shellcheck source=tests/support/lib.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317

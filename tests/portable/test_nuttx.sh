@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # boards/nuttx, as NuttX's apps would use it: its Kconfig, its Makefile and its CMakeLists.txt, with
 # stand-ins for what those of apps do (tests/portable/nuttx). The example then runs here, as a program
 # of the host's.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # boards/riot, as a build of RIOT's would use it, with stand-ins for its Makefiles and its kernel
 # (tests/portable/riot), and lwIP's headers. What port/riot does is tested by its own suites.
 # shellcheck source=tests/support/lib.sh disable=SC2154,SC1091,SC2317

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The command as one static program, made with musl: `make STATIC=1`. And what any other system needs
 # to compile it: POSIX, and no more.
 # shellcheck source=tests/support/lib.sh disable=SC2154,SC1091,SC2317

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Other systems: the library and the command compiled for each, with warnings as errors, and the
 # objects of the core for Windows. Programs for Linux on other processors run, too: qemu-user
 # translates them, and they contend with this machine's for one lock on a real server. Of the others

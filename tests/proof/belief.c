@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The belief: how long fairlock_engine_remaining_ms() may say that a handle holds, at any later time,
  * after a call at any time. Too long is what loses a lock.

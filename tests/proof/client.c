@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client, with any engine, any port, and any number of other tasks: whatever they do, each
  * function returns with the mutex unlocked, and locks it only when it is; the engine is called with

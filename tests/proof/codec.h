@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The codec, request.c and texts.c, as any that keep their contracts, which are proved apart: in their place,
  * because a proof of all at once would not end.

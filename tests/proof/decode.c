@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One call of the decoder, and so any sequence of calls: nothing outside of the bytes it was given
  * is read, its state stays valid, and the event's text lies in these bytes. An event uses a byte at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The states that a decoder can be in, and what one call may do: for decode.c and split.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine: one call, from any state in which the invariant holds. Nothing is touched that must
  * not be, and the invariant holds after it: so it does after any sequence of calls. CALL names the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which events of the decoder have a text. */
 #ifndef PROOF_EVENT_H
 #define PROOF_EVENT_H

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether each proof fails when what it is about has a fault: tests/proof/faults.sh [NAME...], those of
 # faults.txt, or the faults of these proofs alone. Each fault is planted in a copy of the sources. A
 # sed command that changes nothing fails, as does a proof without a fault. JOBS, LIMIT, MEMORY: as for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing a number in decimal: every int64_t, in at most 20 characters, each a digit but for the
  * minus in front, and the first digit is 0 only where the number is.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gets what proves: tests/proof/get_cbmc.sh FOLDER leaves in FOLDER/bin the programs of CBMC 6.6 and
 # the SAT solver CaDiCaL, of Debian 13. Nothing is installed: they run beside the C library of that
 # suite (tests/tools/unpack.sh).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An inspection: one element of the reply, behind any others, whatever numbers they have named. No
  * number is stored outside of `values`, no byte outside of the element's text is read, nothing is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is true of an engine and its handles between any two calls: the invariant, as code. README.md
  * says the same in words. A harness begins with any state in which it holds (any_state()), makes one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of a line: it is inside the text or at its end, no byte outside is read, and the search
  * comes to an end: the contract that decode.c puts in its place.

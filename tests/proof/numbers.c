@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Numbers read back: what resp_format_number() writes resp_parse_number() reads as the same number; and
  * with HEADER, what resp_write_header() writes the decoder does, as an integer or as the count of an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the harnesses have in common. CBMC runs harness() for every value that an undefined
  * nondet_...() may return, and every content of memory that nothing has written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the writer writes the decoder reads back: a bulk string, bulk error or verbatim string, and each
  * kind of line, is one event of that kind with that text, and uses what was written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a number: no byte outside of the text is read, at most 20 are, and a number has one at
  * least: the contract that decode.c puts in its place.

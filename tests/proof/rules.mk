@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Proofs: what holds for all inputs, shown by the model checker CBMC.
 PROOF_BIN := $(BUILD)/proof/cbmc/bin
 $(call needs,proof proof-long proof-faults,gcc libc6-dev time)

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs the proofs that harnesses.txt lists: tests/proof/run.sh [--long | --all | NAME...]: without any,
 # all but those marked as long. For each it prints the verdict, seconds of processor time and memory,
 # and fails unless CBMC says that all holds, and that the harness reaches each place that it marks by

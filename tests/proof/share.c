@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What share.c writes in place of a request. The inner links write a request of their own, and
  * something behind it: of these bytes none but what is behind reaches the buffer, in its place of the

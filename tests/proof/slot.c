@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The slot of a name: no byte outside of it is read, and there are 16384 slots.
  */

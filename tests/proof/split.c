@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The same bytes give the same events, however they are split: what the decoder says of the first
  * bytes, it says of all of them, too, and leaves the same state and the same bytes to go on with; and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Servers that move: each call of topology.c, from any state in which the invariant and
  * valid_topology() hold. Nothing is touched that must not be, what aim() is given is an address, and

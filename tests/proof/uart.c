@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device's end of the serial line: one call of any function of its transport, from any state and
  * with any bytes on the line, stays inside of the caller's memory and of its own, keeps its state

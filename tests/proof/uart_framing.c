@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The framing of the serial line, by its two ends. What of SIZE bytes of the device's has been sent
  * has come out at the bridge, byte for byte, whatever the bytes are; at each write the line takes all

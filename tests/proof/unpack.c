@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Unpacking a script: each byte that a packed text may have, alone, leads to no place outside of the
  * table, lets no more bytes wait than there is room for, and comes to an end; a code gives two bytes or more, a character one. A byte is unpacked before

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The writer: from any window, one piece of a message goes to where the window has it, and no byte is
  * written outside of the buffer. So, by induction over the pieces, what is in the buffer are the bytes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a suite of the host on a board: the lines go to the log, and the exit status to whoever runs
  * the simulator.

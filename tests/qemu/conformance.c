@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port/conformance on a board: over lwIP, or over a serial line, whichever link_start() is linked.
  * Its lines go to the log. Arguments: the peer's port, and a part of a rule's name.

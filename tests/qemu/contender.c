@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contends for a lock; see contender.h. No libc but string.h. */
 #include "contender.h"
 #include "fairlock.h"

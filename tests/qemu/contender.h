@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One of several programs that contend for a lock: `rounds` times it acquires, runs a critical
  * section, and releases.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A contender on a board. Arguments: the server's port, how many rounds, how many parties, keep_ms. */
 #include "board.h"
 #include "contender.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A contender on the host: contender_host PORT ROUNDS PARTIES. */
 #include "contender.h"
 #include "port_posix.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts the instructions of a TLS handshake on a board: connects once, and prints, in thousands,
  * those that were spent above the transport below, in all and in the longest call. The simulator

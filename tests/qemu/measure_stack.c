@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures how deep the stack of the superloop gets on each board: measure_stack BOARD:IMAGE... All
  * run at once and compete for the lock, and the server is restarted meanwhile. Counts the

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The build of the firmware refuses images with a heap, or that print or exit: tests/qemu/no_heap.sh
 # BUILD. Tries the check on an object with each such function, on one without, and on the whole
 # library.

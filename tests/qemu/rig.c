@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Boards in the simulator; see rig.h. They are run by build/firmware/BOARD/run, which knows the
  * simulator's options.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Boards in the simulator, as the suites use them: started with an image and arguments, observed by
  * their log, and exposed to faults. A board is a child process that the harness ends with the

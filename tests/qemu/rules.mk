@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Suites with boards in the simulator: the host's unit suites on the target, contention, and faults.
 PORT_TESTS := $(BUILD)/tests/qemu/test_lwip $(BUILD)/tests/qemu/test_uart
 QEMU_TESTS := $(addprefix $(BUILD)/tests/qemu/test_,conformance contention examples faults follow tls)

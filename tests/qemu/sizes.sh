@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Compares the sizes of the firmware with the committed table: tests/qemu/sizes.sh BUILD [TABLE
 # [PRINTED]], where PRINTED is what boards/common/sizes.sh has printed. Growth of more than 2 %
 # fails, until boards/sizes.txt is changed on purpose (make size-table), and so does any growth

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A firmware that acquires, holds and releases for ever, and says what it does; the test decides
  * what happens to it. Every line of its log reports one event: waiting, held TOKEN, lost, released

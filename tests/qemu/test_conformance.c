@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port/conformance on boards: the ports of lwIP and of the serial line keep the contract of port.h,
  * on a Cortex-M3. Both run at once, because they wait most of the time; the first test starts them.

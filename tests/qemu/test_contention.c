@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two boards and two processes of the host contend for one lock, as contender.h says. Afterwards
  * the history in the server must show that each grant went to the next in line, that tokens rise,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The examples of boards/examples do what their comments promise: the superloop keeps running while
  * it waits, over lwIP, a serial line and a modem, also without the scripts' texts; two of those that

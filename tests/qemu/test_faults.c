@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Faults of boards: they freeze, lose their network for a while, or their power for good, and the
  * server restarts. In each case the others must go on, nobody may believe in a hold that somebody

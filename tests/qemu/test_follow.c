@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A board that follows servers that move: a real cluster, whose master dies. The board reaches the
  * host by another address than the nodes have among themselves, so they do not name it: MOVED then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * FreeRTOS's own kernel and lwIP's own task on the board: tasks share a client, by port/freertos, and
  * by port/sockets over lwIP's sockets (tasks.c); and the application of boards/freertos, with the

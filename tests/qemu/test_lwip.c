@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport over lwIP, against a server of lwIP's own in the same stack, on the host and in
  * virtual time: packets travel through a queue here, and can be lost. Every buffer and connection

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Boards that take a lock over TLS from a real server: one that has pinned the server's key, and two
  * that trust a CA, by BearSSL and by Mbed TLS. What they do not trust, they do not talk to.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport over a serial line: against a scripted other end, and, through the real bridge,
  * against a real server. The line is a socket here that takes as few bytes at a time as the test

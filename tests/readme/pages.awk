@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the code blocks of a page say: awk -v want=commands|c|cmake|kinds -f pages.awk PAGE commands:
 # each line of the blocks without a kind, less the comment behind it; lines that are indented go on
 # with the one before. c, cmake: the blocks of that kind. kinds: each block's kind, and whether it

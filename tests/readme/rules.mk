@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the pages tell the reader to type does what they say.
 PAGES_TEST := tests/readme/test_pages.sh
 SUITES += $(PAGES_TEST)

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What the pages (*.md) tell the reader to type does what they say. Each command line of a code
 # block is run as it stands, or, if that would take too long or is a suite's own work, looked at:
 # `make TARGET` has to be a target. A line that this script does not know fails, and so does a block

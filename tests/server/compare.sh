@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs test programs against several servers: tests/server/compare.sh "SERVER..." PROGRAM...
 # SERVER: a folder of BUILD/servers. Prints what tests/tools/run.sh prints for each, and then a table
 # of what passed, by the folder that the programs are from. BUILD: where all that is (build).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What servers say in different ways: all that the suites know of it is here, and README.md lists
  * it.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gets another server to test with: tests/server/get_server.sh NAME FOLDER NAME: redis-6.2,
 # redis-7.0, redis-8.0, valkey-8.1 or valkey-9.1. Leaves FOLDER/NAME/redis-server, a path for
 # SERVER=. Nothing is installed. Debian's packages come from released suites (tests/tools/unpack.sh),

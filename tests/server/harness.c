@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clients and actors for the suites, and what they look for in Redis; see harness.h. */
 #include "engine.h"
 #include "harness.h"

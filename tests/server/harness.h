@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the suites against a real redis-server share, besides tests/support: checks of what is in
  * Redis, clients of the library, and actors, which are clients in processes of their own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clients that share one lock, `name`, each with a handle of each kind. A test says how many there
  * are, MEMBERS, before it includes this.

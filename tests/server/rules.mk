@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The suites against a real redis-server: each test_*.c is one, and so is each test_*.sh.
 SERVER_TESTS := $(patsubst tests/server/%.c,$(BUILD)/tests/server/%,$(wildcard tests/server/test_*.c))
 SERVER_HARNESS := $(patsubst %,$(BUILD)/tests/server/%.o,harness dialect)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The story of story.h: one client behind a proxy, another in front of it, and the result that each
  * step must have.

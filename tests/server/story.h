@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One story, played by a client behind a proxy: acquire, re-enter, release, wait, be handed the
  * lock, renew, hand it over, leave the queue, force, inspect. It is played again and again, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A user with the least rights: the rules that README.md lists are enough for everything, and none
  * of them is superfluous. And what a missing right leaves behind: a script may be stopped half-way

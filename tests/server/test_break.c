@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an operator does to a hold: ends the one that it names and no other, asks its holder to
  * release it, and sees whether the holder is alive.

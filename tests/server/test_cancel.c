@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that are cancelled (pthread_cancel()) inside the client: each call goes on to its end, so
  * that the client is left as any call leaves it, and other threads go on with it.

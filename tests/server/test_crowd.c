@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a lock costs the server that a thousand share, in commands, which no machine makes slower or
  * faster: each request runs no more than with ten holders, none of them reads all holders, and a

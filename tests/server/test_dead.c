@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waiters that go: by time-out and cancel, which must leave no trace, and by dying, which must cost
  * the others nothing, or one waiter timeout at most. And waiters that only seem dead: they keep

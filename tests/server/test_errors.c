@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server refuses: each refusal becomes its own status with the server's text, and a script that
  * is stopped half-way, by a missing ACL rule, by lack of memory or by a key of a wrong type, leaves

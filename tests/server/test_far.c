@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Far away: waiters whose round trips take from half a second to twenty, with neighbours of the
  * server on the same lock. They get it in their turn, and none of them mistakes the distance for a

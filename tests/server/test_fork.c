@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process that is forked while it has a client: the child can do nothing with the client but give
  * it back, and the parent notices nothing of it, whatever its other threads did at the moment of

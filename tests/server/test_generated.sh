@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # lock/scripts.c is what lock/scripts/generate.sh makes of the Lua sources, whichever awk runs it, and
 # so is lock/scripts/hashes.h: run from the top folder. What port/README.md says of their sizes is true.
 set -u

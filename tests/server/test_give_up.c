@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handles that are given up without waiting, against a real server: one that waits, one that holds, one
  * that another thread holds, and one whose server says nothing. Afterwards nothing of them is left.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A server that says what a server should never say, once, at each moment of a client's life: the
  * operation succeeds or fails with a clear status, and after that all works again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks that are kept, fairlock_use_keeping(): pairs of an acquire and a release that cost nothing, and
  * all that ends a keep, on a real server, which tracks the queue. A time that is checked is a bound

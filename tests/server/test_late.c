@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A request that comes late, each in turn: its connection breaks, the client sends it again on a
  * new one, and then the first one reaches the server, too. It must neither end nor begin a hold

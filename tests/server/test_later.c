@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What another release may have written: waiters whose notes say more, or cannot be read, and
  * fields that this one does not know.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The examples of boards/examples/loops, in which the lock lives in an event loop of the program's
  * own: they acquire, wait behind another holder and release, even if the server restarts meanwhile.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leases: how they run out, how they are kept alive, and how a holder learns that its hold is gone,
  * whatever took it. The holder must stop believing before the server forgets.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names and ids of every kind, and the smallest buffers: each name passes acquire, wait, handover,
  * re-entry, release and inspection, and what is in Redis is where Redisson looks for it. What does

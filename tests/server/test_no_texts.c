@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clients with the scripts' hashes alone (lock/scripts/hashes.c) and a real server: they wait until
  * somebody loads the scripts, keep their places and holds while these are gone for a while, and need

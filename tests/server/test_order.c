@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * First come, first served: 2, 8 and 64 waiters from processes, from threads of one client, and
  * from both, let into the queue one after the other. Each writes its number down while it holds,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A reply lost at each request: the connection is cut before the server executes it, or after that
  * and before the answer. The client sends the request again, and the result is as if nothing had

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each row of the table of Redisson's RLock, by its counterpart here, against what is then in
  * Redis; and each status that a caller's mistake leads to.

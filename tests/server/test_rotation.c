@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A password that is rotated, and credentials that expire, on a real server: holders and waiters go
  * through many rotations, with connections that are cut off; none loses its hold, no two hold

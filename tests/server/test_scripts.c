@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scripts as embedded: the server must give each the SHA-1 that the library calls it by. That
  * lock/scripts.c is what generate.sh makes of the Lua sources is checked by test_generated.sh.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks that several share: how many hold beside each other, who waits for whom, and what those see
  * who know nothing of it.

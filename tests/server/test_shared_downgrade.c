@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From alone to shared: who gets in by that and who does not, and what is left when requests and
  * answers are lost or late.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stories of test_replies and test_late, played by handles that share the lock: requests that are
  * lost or come late, replies that are lost, scripts that are unknown.

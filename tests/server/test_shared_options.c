@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handles that share, with all that a handle can do: kept, asked, logged, taken over, cancelled, held
  * more than once, with leases of their own, by tasks that block on one connection.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of the scripts for locks that are shared (FORMAT.md, "Shared holds"), one by one: each test
  * sends requests as a client would, with ids that it chooses, and looks at the answers, at what is in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scripts that the server stops half-way, at each of their commands in turn: what a missing right, a
  * lack of memory or a slot that moves away can do. A command that is refused is refused for the rest

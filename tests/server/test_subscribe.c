@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waiters whose subscription the server refuses, because a script runs or a right is missing. One
  * that does not listen is passed over at each handover, so the effect of a refusal must not outlast

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many threads on one client: acquire, try, time out, are cancelled, re-enter and release at
  * random, while others poll, inspect and cut the connection. What the lock protects is a plain

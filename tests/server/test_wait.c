@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What POSIX's port can besides: waits that are ended from outside, by fairlock_stop() and by signals.
  */

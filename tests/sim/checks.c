@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * After each script, and each time a client was serviced: what has happened, as the server's memory
  * shows it, and which promises to ask.

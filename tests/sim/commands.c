@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The data commands of the small Redis: those that scripts of the lock use, with the replies and
  * the refusals of the real one. Add one by writing its function and its line in the table at the

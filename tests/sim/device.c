@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A device: the real engine, a clock that drifts, and a program that services the client whenever
  * something arrives or is due.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The planned events, in order of virtual time; those due at the same time happen in the order in
  * which they were planned.

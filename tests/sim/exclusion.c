@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One holder, or several that share. What a holder believes, by its own clock,
  * fairlock_engine_remaining_ms() says. The server must cover each belief: the lock, or a share of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The second server. It is a replica: a script's changes reach it later, in order, and then the
  * master is told (WAIT). Then the master dies, or is cut off and lives on, or hands over in good

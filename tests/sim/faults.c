@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong: at random times, one of the faults that the profile allows hits somebody. */
 #include "world.h"
 

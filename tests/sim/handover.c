@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A release hands the lock to the first waiter that listens, in the same step, and tells it. The
  * handover lasts for the timeout of that waiter, which confirms it with its next request.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who holds a lock, as the server's memory shows it: one alone, or several that share it. Nothing
  * here judges anything, but that the hash can be read at all.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lock that is kept is nobody's: whoever waits gets it. A device that has been told of a waiter
  * neither keeps the lock nor takes it back, and gives it back at once. One that cannot be told is

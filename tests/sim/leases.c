@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hold lasts for as long as was asked for: a confirmation sets the lease, nothing shortens it
  * later, and one that is not renewed ends in its time. Only a late acquire from an earlier

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nothing is left behind: by a handle that is FREE there is neither a hold nor a place, one that is taken
  * out gets none, a hold that nobody wants is given back, and in the end no lock, no waiter and no

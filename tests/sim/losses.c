@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A loss is reported, once, and not while the hold still exists; no answer to a request sent after
  * the end of a hold extends the belief in it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections. Each direction is a stream: what is sent later never arrives earlier, but data may
  * arrive in pieces, late, or after some moment not at all. When one end closes, an empty packet

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the server's memory shows, in words that the promises use, and the excuses that concern all
  * of them. Nothing here changes or judges anything.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * First come, first served: a hold begins in the order of arrival among waiters that kept the rules
  * (heard within their timeouts, connected), and without waiting only when nobody waits. On a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Redisson's waiters and ours share a queue. By its scores, Redisson drops no waiter of ours that
  * is heard in time; our scripts drop no Redisson waiter that would still have come.

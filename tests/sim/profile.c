@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What kind of world a seed makes: how many take part, how fast they are, and what may go wrong.
  * The worlds of the suite are of all sizes and kinds; those of the hunt for a mutant are small, and

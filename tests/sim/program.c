@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the programs on the devices do: acquire, hold, re-enter, release, cancel, inspect, take
  * handles out and put others in, at random times.

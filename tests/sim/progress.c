@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whoever asks gets a result in time, and once nothing goes wrong any more, a free lock finds its
  * next holder.

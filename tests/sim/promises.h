@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the lock promises, one file for each promise. A promise owns its part of each party and each
  * lock, the checks of it, and its excuses: the reasons for which a world may break it. An excuse is

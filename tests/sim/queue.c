@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The data of the queue are whole after each script, also after one that was stopped half-way.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A random number generator whose whole state is one number, so that a seed replays everything.
  * (splitmix64.)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The front of the small Redis: connections, subscriptions, RESP in and out. */
 #include "redis_internal.h"
 

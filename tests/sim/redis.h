@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small Redis inside the process: the commands that the scripts of the lock use, the real Lua
  * 5.1, and RESP at the front.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the small Redis share: redis.c is the front, commands.c the commands, script.c
  * Lua.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waiters that behave as Redisson's RFairLock is documented and observed to behave: they share the
  * hash, the queue, the scores and the channels with us, know nothing of the rest, and never repeat

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints releases.c: the scripts of other releases, as the simulator's devices may use them.
 # tests/sim/releases.sh KEPT LATER: two folders of scripts.
 set -eu

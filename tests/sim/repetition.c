@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A request that is repeated has the effect and the answer of the first, and one that comes late
  * does no harm.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a small Redis knows when there is more than one: a master whose replica acknowledges, a
  * replica, a node of a cluster, a Sentinel.

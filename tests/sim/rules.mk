@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The simulator: thousands of engines, one server and a network in one process, in virtual time,
 # from one seed.
 SIM_SOURCES := $(filter-out tests/sim/test_%,$(wildcard tests/sim/*.c))

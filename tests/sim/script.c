@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scripts in the small Redis: Debian's Lua 5.1, which is what Redis itself has built in, with
  * Redis's rules of turning replies into Lua's values and back.

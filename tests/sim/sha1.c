@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-1 as FIPS 180-4 describes it, over a whole message in memory. */
 #include "sha1.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-1, by which Redis names scripts. */
 #ifndef SIM_SHA1_H
 #define SIM_SHA1_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who share a lock are at most as many as the limit of each of them says, the notes name that limit until
  * its lease ends, and nobody has the lock alone beside them. Those who may enter do so: at once if a script

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See store.h. The tables use open addressing; a removal moves the followers up, so there are no
  * tombstones.

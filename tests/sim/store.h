@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a Redis keeps in memory: keys that are hashes, lists or sorted sets, each with a time at
  * which it ends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The small Redis of the simulator against the real one: random commands, conversions between Lua
  * and replies, and random sequences of the lock's own scripts and Redisson's, with the contents of

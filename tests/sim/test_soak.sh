@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A soak says what it has simulated, and the same seeds give the same again: `make soak HOURS=`, which
 # tests/RELEASE.md asks for.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every operation of the transport fails in turn: the client layer runs scenarios against the small
  * Redis over a transport and a clock of this file's own, once for each operation of it and each

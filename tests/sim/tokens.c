@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tokens rise: those that the server gives, and those that are believed in.
  */

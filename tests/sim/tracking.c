@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys that clients have the small Redis track (CLIENT TRACKING ON OPTIN): those that are read right
  * after CLIENT CACHING YES. A client is told of the next change of each, once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A world from its seed to its end: a time with faults, a calm time in which all must make
  * progress, an end in which all finish, and a check of what is left.

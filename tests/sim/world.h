@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The simulated world: a server, or two, a network, devices that run the real engine, waiters that
  * behave like Redisson's, and the checks that the promises are kept. Time is virtual, and

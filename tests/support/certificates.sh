@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Makes the certificates that the tests of TLS need, by the openssl command: certificates.sh FOLDER.
 # ca signs all but stranger, which is a client's of another CA, and moved, a server's of that. All
 # servers are localhost and 127.0.0.1, but for elsewhere, which is redis.example.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The time of tests that talk to something real: CLOCK_MONOTONIC, one for all processes. */
 #ifndef SUPPORT_CLOCK_H
 #define SUPPORT_CLOCK_H

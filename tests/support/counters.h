@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a client has counted, for tests that look at one member of it. */
 #ifndef FAIRLOCK_TESTS_COUNTERS_H
 #define FAIRLOCK_TESTS_COUNTERS_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server that answers as a test wants it to: fake.py PLACE COMMAND ANSWER COMMAND ANSWER...
 
 It takes a port that the system gives it, and writes that into the file PLACE when it listens. ANSWER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What suites in shell share that use the fairlock command or a server; each reads it with
 # ". tests/support/lib.sh" from the top folder.
 #

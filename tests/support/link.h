@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of one transport, as the client makes them. A test says which one before it includes
  * this: #define LINK (&server.transport)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TCP sockets on 127.0.0.1; see loopback.h. */
 #include "loopback.h"
 #include "process.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TCP sockets on 127.0.0.1, closed on exec, without Nagle's delay. */
 #ifndef SUPPORT_LOOPBACK_H
 #define SUPPORT_LOOPBACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What port/posix's transport has and one without Unix sockets, several addresses and texts of errors
  * has not. For a port_posix.h that takes its place: it includes this when it has defined port_posix and

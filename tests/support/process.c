@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes; see process.h. Linux: nothing else ends the children of a killed program. */
 #include "process.h"
 #include "clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes that end with the program that started them, however that ends: by returning, by one of
  * the usual signals, or killed. A test may set alarm(): a SIGALRM ends the program as a failure.

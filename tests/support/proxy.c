@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The proxy; see proxy.h. A loop around poll(). Each direction of a connection takes whole RESP
  * values out of what it receives and puts them in a queue, from which they go out when they are

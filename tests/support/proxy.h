@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A proxy between clients and a redis-server that breaks things on demand. It runs in a process of
  * its own, takes requests and replies apart, and is told what to do through shared memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Connections that look without the library; see raw.h. */
 #include "raw.h"
 #include "clock.h"

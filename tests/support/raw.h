@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection to a server that looks at it without the library: blocking, RESP2, or RESP3 after a
  * HELLO 3. It shares nothing with the library, not even the codec, so that a mistake there cannot

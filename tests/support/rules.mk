@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the suites share, in an archive: each takes of it what it needs.
 $(BUILD)/tests/support/server.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private servers; see server.h. */
 #include "server.h"
 #include "clock.h"

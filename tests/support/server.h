@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Private servers on free ports of 127.0.0.1. They keep nothing on disk, and end with the program.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What suites in shell share that judge one thing after the other: each reads it with
 # ". tests/support/verdicts.sh" from the top folder, and ends with "exit $failed". $folder goes with
 # the suite; what is in $folder/log is shown with a failure.

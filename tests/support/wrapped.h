@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For tests that put functions of their own in place of the system's. Needs _GNU_SOURCE. */
 #ifndef SUPPORT_WRAPPED_H
 #define SUPPORT_WRAPPED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A transport between TLS and the socket that counts records, and cuts, delays and blocks as it is
  * told. It uses one thread, so each fault comes at the same byte every time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A TLS server of the test's own; see peer.h. */
 #include "peer.h"
 

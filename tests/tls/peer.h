@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A TLS server of the test's own, for what no Redis server does: it changes keys, asks for
  * renegotiation, says good-bye. One connection at a time, in a thread, until it is told to do

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # TLS by OpenSSL and by Mbed TLS: the transport against a redis-server with TLS and against a peer of
 # the test's own; and the command, which is built with OpenSSL in a folder of its own. Suites that
 # both have to pass, records and server, are compiled for each.

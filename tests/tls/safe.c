@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A client with TLS; see safe.h. */
 #include "safe.h"
 

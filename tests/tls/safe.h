@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client of the library with TLS, and the suite's redis-server with it. The server serves plain
  * connections, too, by which a test looks at it and changes its certificate.

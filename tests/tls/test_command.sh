@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The command with TLS: certificates, options and environment, Sentinels and a cluster that redirect,
 # and what is installed with it.
 # shellcheck source=tests/support/lib.sh disable=SC2034,SC2016,SC2046,SC2086,SC2154,SC1091,SC2317

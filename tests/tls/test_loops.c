@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The examples of boards/examples/loops over TLS. A connection is writable all through the handshake,
  * so a loop that waits for that would not sleep for a moment while the server is silent. Here the

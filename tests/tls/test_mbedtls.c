@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What port/mbedtls alone has: keys in common (PSK), with a real redis-server behind a peer that has
  * them, as it has none itself; memory that is replaced between two connections; names of nodes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What port/openssl alone has, against a redis-server with TLS: files of certificates that are read
  * again, folders of CAs and those of the system, addresses in certificates. The rest is in

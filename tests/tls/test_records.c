@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport itself, against a TLS server of the test's own, with faults between TLS and the
  * socket: at each record of the handshake, in the middle of records, in both directions.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client with TLS against a redis-server with TLS: what every transport with TLS has to do. The
  * program is built for each.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The TLS transport under test: the same suites are compiled for port/openssl and, with WITH_MBEDTLS,
  * for port/mbedtls.

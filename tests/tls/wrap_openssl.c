@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* port/openssl for the suites; see wrap.h. */
 #include "support/process.h"
 #include "wrap.h"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether a test passes or fails by speed: tests/tools/busy.sh [TARGET] makes the target (test) three
 # times beside four processes that keep the cores busy, and twice on one core. ROUNDS="busy one"
 # names other rounds. Passes if no test failed. The four end with their round, however it ends.

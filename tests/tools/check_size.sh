@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Holds what tests/tools/size.sh has printed for a Cortex-M3 against a page and the last release:
 # tests/tools/check_size.sh PRINTED VERSION [PAGE [RELEASED]] Fails when a figure is more than 2 % and
 # more than 8 bytes above its line in the page's table, or above a line of 0, or when the table has a

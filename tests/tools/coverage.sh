@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What the suites reach of resp/ and lock/: coverage.sh BUILD SOURCE... BUILD holds objects that
 # were compiled with --coverage and have run. Prints lines and branches of each source, and each
 # line with something unreached that tests/COVERAGE.md does not explain; the exit status says

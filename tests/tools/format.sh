@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Looks at the layout of the C sources that differ from what is committed, and only at those, as it
 # runs after each edit; `make lint` looks at all. From the top folder of a clone.
 set -u

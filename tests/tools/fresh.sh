@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What a stranger's first commands do, on a machine that has nothing yet: tests/tools/fresh.sh FOLDER
 # [TARGET]... Each TARGET is the words of one make command, '' for make alone, and has a root of its
 # own: a minimal Debian, release RELEASE (bookworm), with make, a compiler and git, and a clone of

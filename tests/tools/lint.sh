@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Looks at the sources without running them: both compilers with warnings as errors, gcc's analyser,
 # cppcheck, clang-tidy,
 # clang-format, shellcheck, and a few rules of our own. Prints what it finds; the exit status says whether it found any.
@@ -238,6 +239,12 @@ all_named() {
   done
   return $result
 }
+# Each source says its licence, so that it can be copied alone.
+all_licensed() {
+  ! sh tests/tools/sources.sh '*.c' '*.h' '*.hpp' '*.cc' '*.cpp' '*.lua' '*.sh' '*.py' '*.awk' '*.mk' '*.pml' |
+    xargs grep -L '^[^ ]* SPDX-License-Identifier: Apache-2.0' | grep .
+}
+check "each source says its licence" all_licensed
 check "tests in shell are run" all_named
 
 # A suite is run as a program.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Counts where the sources deviate from MISRA C:2012, as far as cppcheck's addon sees it, and holds
 # the counts against a page: tests/tools/misra.sh [PAGE [FILE...]] Fails when a rule deviates that
 # the page's table does not have, when one deviates more often than there by more than a tenth and by

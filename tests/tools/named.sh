@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints a sed script: for each function of lock/ whose name port.h makes longer, what the linker calls it
 # in a program of one task.
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Sees to it that Debian packages are installed: tests/tools/need.sh PACKAGE... PROGRAM=PACKAGE is one
 # that is needed only where nothing else has brought PROGRAM. As root, or by sudo without a password,
 # it installs what is missing, and says how far it is; otherwise it prints the line that does, and

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs test programs and adds up their lines: tests/tools/run.sh PROGRAM... A program prints "ok
 # NAME", "not ok NAME" or "skip NAME" for each test, "# ..." for what explains it; it may print
 # anything else. One that ends with an error but names no failed test counts as a failed test

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints what the library costs: tests/tools/size.sh CC [FLAG...] Flash (text) by part, and of linked
 # programs; RAM by public struct, each beside its aim; the worst stack of each public function
 # (stack.sh). Then, in a clone, what has changed since the last commit, symbol by symbol.

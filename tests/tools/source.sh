@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gets the sources of a Debian source package: tests/tools/source.sh FOLDER NAME VERSION REVISION
 # Any user may; apt's own configuration, lists and cache stay as they are, and apt checks the
 # signatures as ever. The versions are those of Debian 12, whichever Debian this is, so that all machines

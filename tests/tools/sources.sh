@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints the project's own files, without what was built: tests/tools/sources.sh PATTERN..., from
 # the top folder. A * stands for folders, too. In a clone git knows them; in an unpacked tarball
 # they are all that is not in build/.

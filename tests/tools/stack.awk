@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The worst stack along gcc's call graphs, calls through pointers included:
 #
 #   awk -f stack.awk -v roots="NAME..." [-v without="FILE.c..."] [-v whole=1] [-v image=1] [-v check=1] \

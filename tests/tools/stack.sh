@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints the worst stack of each public function, in bytes: tests/tools/stack.sh CC [FLAG...] A bound
 # by the frames that the compiler has laid out and all paths of the call graph, those through pointers
 # included (lock/calls.txt), for programs that use of the library's options none (plain), one, or all.

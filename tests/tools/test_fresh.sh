@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tests/tools/fresh.sh with a project of a few lines: what it hands in, what fails, and that it leaves
 # nothing behind, however it ends.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2319

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether the files of lock/ call each other as lock/layers.txt says, by the symbols of the library
 # that is built: what calls upward, what is not listed, and what is listed and gone.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tests/tools/misra.sh fails when a rule deviates that its page does not have, or when one or all
 # deviate clearly more often than there, and only then.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2319

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tests/tools/need.sh with an apt-get that only pretends: it waits for a lock, and for nothing else.
 # And without apt: it looks for programs, and names what is missing.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tests/tools/run.sh counts what suites print, says how far it is, and passes only if each suite ran
 # a test and none failed. Each suite is in one of the three parts of `make test-all`.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317

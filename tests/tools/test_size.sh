@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The gates of sizes fail beyond their thresholds, and pass below: tests/tools/check_size.sh, and that
 # of the boards, tests/qemu/sizes.sh. The bound of the stack counts what it should, and fails where it
 # would be none: tests/tools/stack.sh, with faults planted in the lists and in the source.

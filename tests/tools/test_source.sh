@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tests/tools/source.sh asks for Debian 12's sources on any Debian, in both forms of apt's lists; and the
 # boards' demo asks for nothing of TLS.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Unpacks packages of another suite of Debian, and installs nothing: tests/tools/unpack.sh SUITE
 # FOLDER PACKAGE... leaves them in FOLDER/root. apt checks their signatures, with a configuration,
 # lists and a cache of its own. Prints the command that their programs are to be run by: the loader

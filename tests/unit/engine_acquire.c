@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Acquiring and waiting: requests, answers, the queue and its end.
  */

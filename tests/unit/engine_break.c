@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an operator does to a hold: ends it, or asks its holder to release it; and the holder that is
  * asked.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections: the greeting, back-off, and bytes that nobody expects.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The caller is told that an operation has ended: once for each that was begun, with its result.
  */

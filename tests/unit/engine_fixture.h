@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client and a server that is written down: the test plays both sides by hand, byte by byte, in a
  * time that it sets itself. No libc but string.h, so that it runs on a board, too.

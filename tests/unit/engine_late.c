@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests that arrive late: what a broken connection carried may still be carried out.
  */

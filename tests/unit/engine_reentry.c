@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Re-entry: the hold count, and the lease that it asks for.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is refused: by the server, in one table, with the status and what it leads to; and by the
  * library, which takes no arguments that cannot work.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tests of the engine, by file, and the steps that many of them take. */
 #ifndef ENGINE_TESTS_H
 #define ENGINE_TESTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time: frozen devices, long round trips, and answers in order.
  */

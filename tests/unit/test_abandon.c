@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handles that are given up, on the engine alone: in whatever phase, their memory is free at once, the
  * server is told, nobody else is, and the memory of the rest is given back once, when nothing can be left.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * FAIRLOCK_ASSERT: each function of fairlock.h calls it when it is handed NULL, or a handle or
  * client that was never initialised, before it touches either.

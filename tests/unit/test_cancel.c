@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that are cancelled inside port/posix: each finishes what it was called for first.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The blocking layer with a transport that plays a server: what the simulator, which drives the
  * engine, does not reach.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Credentials that change: when the function is asked, what is said with what it gives, and that
  * nothing of what is held, waited for or under way is lost when a server refuses it, or there is

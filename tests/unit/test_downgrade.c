@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From alone to shared: what both handles send meanwhile, and what becomes of them if that fails. As
  * in test_engine.c, the test plays the server.

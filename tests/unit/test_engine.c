@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine against a scripted server, one file for each operation: each test plays both sides by
  * hand, byte by byte, in a time that it sets itself. No libc but string.h, so that it runs on a

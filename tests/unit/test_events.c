@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log: what it tells of connections, that it tells each thing once, and that the engine does the
  * same with it as without it, alone or with servers that move.

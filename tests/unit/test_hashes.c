@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An engine that has the scripts' hashes alone (lock/scripts/hashes.c): it never sends a text, and
  * NOSCRIPT is a reason to wait, as LOADING is.

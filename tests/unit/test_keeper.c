@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks that are kept: what is answered without the server, what ends that, and what the server may
  * say to an arming. As in test_engine.c, the test plays the server.

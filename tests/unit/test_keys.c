@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * No two locks share a key: every name made of a few parts that matter is given to the engine, and
  * the keys of those that it takes are read from what it sends.

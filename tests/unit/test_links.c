@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The options that take part in the connection, all of them at once: each has its place, in whatever
  * order they were set, and does its part there.

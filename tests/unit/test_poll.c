@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fairlock_poll() for a device that sleeps between the calls, in a time of the test's own. The
  * device has a serial line: what it sends goes into a ring of 256 bytes, out of which an interrupt

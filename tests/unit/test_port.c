@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The POSIX port, through port.h, with real sockets on loopback and in a temporary folder. The
  * tests of a "transport:" ask nothing but what port.h does; tests/server/sockets runs them on

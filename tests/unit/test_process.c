@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How port/posix tells a forked process from its parent: here, every process has the same number, as
  * process 1 of each PID namespace has.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of the RESP codec that need nothing of a platform: they run on the host and on a board.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The codec with its input and output flush against pages that may not be touched: a byte read or
  * written outside of what was given ends the program. Host only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams of bytes and the events they must give, shared by the suites of the decoder.
  *

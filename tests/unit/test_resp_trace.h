@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes the decoder's events as text, in the form that test_resp_samples.h describes. No libc but
  * string.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schedule: whatever is put in, taken out and put elsewhere, the first is one that is due
  * first, and each handle is met once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handles that share their lock, on the engine alone: what they send instead, beside each of the other
  * options and in pieces of any size, and that everything else is as for any handle.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client for a program with one task, on port/single, in a time of the test's own: while there
  * is no connection it idles, and does not spin; and no call blocks for longer than

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The same with waits as long as a program with one task may want them: it wakes for heartbeats and
  * answers alone, and each call still ends in time.

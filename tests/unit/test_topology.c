@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine with servers that move: Sentinels, nodes of a cluster, replicas that are promoted, and
  * replicas that have to acknowledge. As in test_engine.c, the test plays the servers, and here the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scripts as the engine sends them after NOSCRIPT: the text that it unpacks has the SHA-1 that
  * it called the script by, which generate.sh took of the text before it was packed.

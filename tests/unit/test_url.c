@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * URLs of servers: what comes of each, and why others are refused. Nothing is connected. Any bytes are
  * for fuzz_url.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What engine.h says of the work of a call, counted: how many handles are looked at, and how often a
  * request is gone through. The linker puts the counters between the library's files (--wrap).

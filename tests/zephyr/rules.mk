@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The sample on Zephyr itself, for whoever has it. Nothing here gets it.
 $(call needs,zephyr,$(BUILD)/redis-server)
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Zephyr's sample on Zephyr itself, a tree of yours: ZEPHYR_BASE names it, and your environment says
 # which toolchain (without a word of it, Debian's for ARM), and, outside of a west workspace, by
 # ZEPHYR_MODULES which modules: hal/cmsis and crypto/mbedtls. Builds the sample for the board

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hooks of port/lwip, the clock and port_idle() on the pico-sdk; see fairlock_pico.h. With
  * pico_cyw43_arch_lwip_poll this polls the chip and lwIP; with the background architecture an

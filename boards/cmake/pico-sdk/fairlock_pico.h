@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What port/lwip needs of the pico-sdk: its hooks, for the Wi-Fi of a Pico W by pico_cyw43_arch. The
  * clock and port_idle() come with them. Only one core, the one that called cyw43_arch_init(), and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client of fairlock_zephyr.h. Its log goes to Zephyr's: what an operator has to look at as a
  * warning, what comes and goes as information.

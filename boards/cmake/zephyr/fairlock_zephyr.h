@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client that Kconfig describes (CONFIG_FAIRLOCK_...), for a program on Zephyr that needs one, and
  * does not want to set it up:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What lwIP needs from the compiler and the platform: no printf, no abort, a random number, the
  * clock.

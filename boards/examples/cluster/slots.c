@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several locks of a cluster at once, with any names: an array of clients, one for each slot
  * in use.

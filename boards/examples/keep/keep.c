@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A device on a slow line that keeps its lock, by fairlock_use_keeping(). It takes it again and again,
  * for a moment each, and hardly ever does anybody else want it. A pair of acquire and release costs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The small kernel; see kernel.h. The tick makes PendSV pending, as blocking does; PendSV, of the
  * lowest priority, saves the registers of one task on its stack and takes those of the next from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A preemptive kernel that stands in for an RTOS in the examples and tests: tasks, each with its
  * stack, take turns at each tick of 1 ms, for Cortex-M0 to M33. It is as small as it can be: no

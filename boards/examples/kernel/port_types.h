@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The mutex and the event of the threads port on the small kernel. Private to threads.c; defined
  * here because callers need their sizes.

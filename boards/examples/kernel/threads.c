@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks, mutex and event on the small kernel: the worked example of a threads port. On your RTOS, a
  * mutex is its mutex (with priority inheritance, if tasks have priorities), and an event its binary

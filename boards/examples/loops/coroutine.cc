@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Coroutines of C++20 that wait for locks in one loop: many jobs, each with a lock of its own,
  * acquire it, hold it for a while and release it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lock of a service in an event loop, here on epoll: acquires, waits behind the holder, holds for
  * a while, releases. Nothing in it blocks but epoll_wait().

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The same as epoll.c in a loop of libuv: acquires, waits behind the holder, holds for a while,
  * releases. Nothing in it blocks but uv_run().

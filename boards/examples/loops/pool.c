@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An event loop and a pool of threads beside it, all of which want the same lock.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What modems say, and are told. Another family is one more of these, if it has a prompt, and keeps
  * received bytes until they are asked for.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A modem as a transport; see modem.h. There are two states. `step` is what the modem is doing for
  * us, and only its answers, or their absence, move it on. `link` is what the client has, or wants.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A transport over a cellular modem that is driven by AT commands over a UART.
  *

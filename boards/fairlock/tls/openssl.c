@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command with TLS by OpenSSL; see tls.h. */
 #include "../tls.h"
 

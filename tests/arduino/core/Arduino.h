@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands in for a core of Arduino on a host: the names and macros of Arduino.h and of ArduinoCore-API
  * as they are documented, as far as the library and its sketches, or a clash with them, need them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for ArduinoCore-API's Client. */
 #ifndef CLIENT_H
 #define CLIENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for Arduino's EEPROM library: as much of it as a sketch needs that counts its starts. */
 #ifndef EEPROM_H
 #define EEPROM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands in for Arduino's Ethernet library: connections are those of the host, to 127.0.0.1 and the
  * port in the environment's SERVER_PORT, whatever server the sketch names; without it, to where it

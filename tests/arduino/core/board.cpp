@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A board for a sketch on a host: a button at pin 2 that is pressed for as long as the file exists that
  * the environment's BUTTON names, and pins that say so when they change.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stand-ins' functions, on a host with POSIX. */
 #include "Ethernet.h"
 

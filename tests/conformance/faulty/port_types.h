@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The types of a port that is wrong on purpose; see ../faulty.c. */
 #ifndef FAIRLOCK_PORT_TYPES_H
 #define FAIRLOCK_PORT_TYPES_H

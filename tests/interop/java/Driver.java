@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One process of the Java side: Redisson's fair lock, driven by lines.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A contender in Go: contender redislock|redsync|etcd PORT. It speaks the lines of ../README.md.
 package main
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A contender in Java: Contender fair|plain PORT, with Redisson. It speaks the lines of
  * ../README.md.

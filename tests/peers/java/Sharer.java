@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sharer in Java: Sharer redisson|curator lock|semaphore PORT. It speaks the lines of ../README.md.
  * Each of its contenders is a thread; all have one client, as the threads of a service do.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A contender in Python: contender.py redis-py|python-redis-lock PORT. It speaks the lines of
 # ../README.md.
 import importlib.metadata

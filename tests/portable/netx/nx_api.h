@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of NetX Duo that port/netx makes, on the host's sockets; see stand_in.c. What they mean
  * is taken from NetX Duo's documentation.

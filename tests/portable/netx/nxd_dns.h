@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The call of NetX's DNS that port/netx makes. It knows the names that a test gives it. */
 #ifndef NXD_DNS_H
 #define NXD_DNS_H

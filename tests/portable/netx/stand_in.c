@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stand-in for NetX Duo over the host's sockets. As in NetX, a connection lives by a thread of the
  * stack's, which receives into packets of the pool and calls back with the stack locked, and no call

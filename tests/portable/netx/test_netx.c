@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What port/netx does beyond the contract of port.h, and what NetX Duo does that other stacks do not:
  * a packet that is sent in part and refused, a pool without packets, a connection that does not end.

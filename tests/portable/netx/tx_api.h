@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of ThreadX that port/netx makes, on POSIX threads: what a host can try of that port
  * without ThreadX. What they mean is taken from ThreadX's documentation, so this shows that the port

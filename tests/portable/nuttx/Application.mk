@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A stand-in for the Application.mk of NuttX's apps: it compiles what an application's Makefile lists,
 # found by VPATH, into $(OUT), and makes a program of the host's of each main(), which NuttX renames.
 # What it compiles is noted in $(OUT)/sources.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A stand-in for the functions of NuttX's CMake build that an application's CMakeLists.txt calls: what
 # they make are programs of the host's. The sources of a library are noted in ${OUT}/sources.
 add_library(nuttx INTERFACE)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of FreeRTOS and FreeRTOS-Plus-TCP that port/freertos and port/freertos_plus_tcp make, on
  * POSIX threads and the host's sockets: what a host can try of these ports without either. What they

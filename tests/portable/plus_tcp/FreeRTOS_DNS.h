@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FreeRTOS-Plus-TCP's names: see FreeRTOS.h. */
 #ifndef FREERTOS_DNS_H
 #define FREERTOS_DNS_H

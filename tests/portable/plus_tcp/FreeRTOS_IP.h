@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FreeRTOS-Plus-TCP's version and byte order: see FreeRTOS.h. */
 #ifndef FREERTOS_IP_H
 #define FREERTOS_IP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FreeRTOS-Plus-TCP's sockets: see FreeRTOS.h. */
 #ifndef FREERTOS_SOCKETS_H
 #define FREERTOS_SOCKETS_H

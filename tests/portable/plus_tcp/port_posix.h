@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The transport over FreeRTOS-Plus-TCP in place of port/posix's, for suites that are compiled with
  * this folder before that one: they and the harness then run on it as they are.

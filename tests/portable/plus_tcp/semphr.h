@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FreeRTOS's semaphores and mutexes: see FreeRTOS.h. */
 #ifndef SEMAPHORE_H
 #define SEMAPHORE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * FreeRTOS and FreeRTOS-Plus-TCP on POSIX threads and the host's sockets; see FreeRTOS.h and
  * stand_in.h. What a host's sockets do otherwise is done as that stack does it: a socket that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a test has the stand-in for FreeRTOS-Plus-TCP do, and what it counts; see FreeRTOS.h. */
 #ifndef PLUS_TCP_STAND_IN_H
 #define PLUS_TCP_STAND_IN_H

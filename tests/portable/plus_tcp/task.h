@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FreeRTOS's tasks: see FreeRTOS.h. Those that an application starts are only compiled here. */
 #ifndef INC_TASK_H
 #define INC_TASK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What FreeRTOS-Plus-TCP does and other stacks do not, on the transport over it: a closed socket that
  * tells nobody, time-outs in ticks, errors as negative numbers, a connection that is over before it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stand-in for what port/riot and the example use of RIOT's kernel, on POSIX threads: mutexes,
  * semaphores with a time limit, threads, and the clock ZTIMER_MSEC. mutex.h, sema.h, thread.h and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* RIOT's kernel on POSIX threads; see riot.h. Threads have the numbers in whose order they ask for them. */
 #define _DEFAULT_SOURCE 1
 

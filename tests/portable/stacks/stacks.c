@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What TCP/IP stacks of devices do and a host's does not, on a transport over sockets: no SO_ERROR,
  * as Zephyr up to 3.5; few buffers, so that send() takes a small piece or none; a poll() that

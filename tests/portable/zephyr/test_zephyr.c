@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What port/zephyr does beyond the contract of port.h: names, IPv6, TLS. Zephyr is a stand-in (see
  * the headers beside this), so TLS here is what the socket is told of it.

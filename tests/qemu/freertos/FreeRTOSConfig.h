@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * FreeRTOS for the tests: Cortex-M3, preempted at each tick of 4 ms (longer than some of the
  * waits), all memory static.

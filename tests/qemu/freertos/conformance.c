@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port/conformance on FreeRTOS; see tasks_conformance.h. Its second task is one that waits
  * for something to run.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gets FreeRTOS's kernel, for tests alone: tests/qemu/freertos/fetch.sh FOLDER No Debian package has
 # it. A Rust crate does, version 11.2.0 as it was released; cargo brings and checks it, with what
 # that crate depends on, and nothing is built but the kernel. Leaves the sources in FOLDER/kernel.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The images with FreeRTOS, of the ports to copy and of boards/freertos/main.c:
 # make -f tests/qemu/freertos/image.mk BOARD=mps2-an385 IMAGES="freertos application"
 include boards/common/firmware.mk

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lwIP as the boards have it, but with a task of its own, and sockets. Timers are run by network.c,
  * as on the boards.

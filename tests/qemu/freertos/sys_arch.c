@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lwIP's system layer on FreeRTOS, for tests: semaphores, mutexes, mailboxes and one task, all of
  * static memory. Each task that uses sockets has a semaphore; its thread-local pointer points to it

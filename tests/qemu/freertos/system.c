@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * FreeRTOS and lwIP on the simulated board: the kernel's tick and hooks, and a task that drives the
  * network, as one that the controller's interrupt wakes would.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an application finds below it on the simulated board; boards/freertos/main.c, too. */
 #ifndef SYSTEM_H
 #define SYSTEM_H

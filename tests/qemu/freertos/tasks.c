@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks of different priorities on FreeRTOS that share one client, and with it one connection, as
  * boards/examples/tasks.c does on the small kernel. This tests port/freertos and, over lwIP's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The conformance test of ports as two tasks, in place of those of tasks.c. */
 #ifndef TASKS_CONFORMANCE_H
 #define TASKS_CONFORMANCE_H

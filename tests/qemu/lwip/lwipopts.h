@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The boards' lwIP on the host, under a sanitizer: as on the boards, but with a server in the same
  * stack, and with each connection and buffer in memory of its own, so that a use after its end is

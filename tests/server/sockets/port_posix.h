@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sockets port in place of port/posix's transport, for suites that are compiled with this
  * folder before that one: they and the harness then run on it as they are. IPv4's loopback is the

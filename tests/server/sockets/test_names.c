@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Host names on port/sockets. No resolver is asked: one name has two addresses, and nobody listens at
  * the first; the others have none.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A door that only one of several boards may drive at a time. A button asks for it, and who presses
  * first is served first. loop() never waits for the lock; while the door moves, the lease is renewed

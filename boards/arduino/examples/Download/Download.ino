@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fleet in which at most two boards download at a time, in the order in which they ask: so many as
  * the line, or the server, can bear. A board that loses its power while it downloads gives its place

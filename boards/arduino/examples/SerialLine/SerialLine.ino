@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A board without a network: its second serial line, Serial1, goes to a gateway that runs uart-bridge.
  * FairlockSerial.h says how. For a Mega 2560, or any other AVR with two serial lines.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A board on a battery that sleeps between its turns. It wakes, waits in line for the radio channel,
  * say, sends what it has measured, releases, closes the connection, and sleeps again. Nothing is held

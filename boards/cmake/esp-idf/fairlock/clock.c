@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clock of ESP-IDF: microseconds since the start, which count on in light sleep. */
 #include "port.h"
 

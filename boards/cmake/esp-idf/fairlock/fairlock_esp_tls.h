@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS for a client on ESP-IDF, by its Mbed TLS and port/mbedtls. With CONFIG_FAIRLOCK_TLS.
  */

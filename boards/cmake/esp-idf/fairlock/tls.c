@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS on ESP-IDF; see fairlock_esp_tls.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lwIP for a Pico W with one or two connections, an address by DHCP, and names by DNS. The SDK's own
  * examples set much more.

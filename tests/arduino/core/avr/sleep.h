@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for avr-libc's, which sketches for an AVR include: a sleep ends with a tick of millis(). */
 #ifndef AVR_SLEEP_H
 #define AVR_SLEEP_H

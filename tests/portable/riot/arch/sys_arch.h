@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The types of lwIP's port to RIOT; nothing here looks into them. */
 typedef struct {
   int unused;

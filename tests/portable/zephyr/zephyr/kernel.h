@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of Zephyr's kernel that port/zephyr makes, on POSIX threads: what a host can try of that
  * port without Zephyr. What they mean is taken from Zephyr's documentation, so this shows that the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What lwIP needs from FreeRTOS; see sys_arch.c. These objects must not move. */
 #ifndef ARCH_SYS_ARCH_H
 #define ARCH_SYS_ARCH_H

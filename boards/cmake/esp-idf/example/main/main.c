@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A device that opens a door while it holds the lock door:7: ten times, for a tenth of a second
  * each. One task services the client, and any number of others may acquire with it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Zephyr's log, as lines on standard output: see ../kernel.h. */
 #ifndef ZEPHYR_LOGGING_LOG_H
 #define ZEPHYR_LOGGING_LOG_H

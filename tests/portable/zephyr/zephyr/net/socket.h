@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of Zephyr's sockets that port/zephyr makes, on the host's. TLS is none: a socket for it
  * is one without, and the options that it was given are kept, for a test to look at.

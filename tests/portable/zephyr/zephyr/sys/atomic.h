@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Zephyr's atomic number, by the compiler: see ../kernel.h. */
 #ifndef ZEPHYR_SYS_ATOMIC_H
 #define ZEPHYR_SYS_ATOMIC_H
