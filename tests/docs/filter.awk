@@ -7,6 +7,11 @@
 # a comment that are indented stay as they are laid out. What a comment calls private is left out: a
 # whole struct, or the rest of one.
 
+/^\/\* SPDX-License-Identifier: / {
+  print ""
+  next
+}
+
 # The lines from the one after the comment at their beginning.
 function after_comment(i) {
   if (lines[1] !~ /^ *\/\*/) return 1
