@@ -583,7 +583,7 @@ def score_kept(stage):
 
 @check
 def note(stage):
-    """Its note is when it was heard, s and us, and its timeout of 4 to 6 digits."""
+    """Its note is when it was heard, s and us, and its timeout of 4 to 9 digits."""
     stage.others_hold()
     program = stage.program(20000)
     stage.waits(program)
