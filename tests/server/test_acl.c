@@ -468,7 +468,10 @@ static void test_stopped_downgrade(void)
   struct fairlock alone;
   begin();
   make_user("denied", keys_rule, channels_rule, NULL);
-  if (!raw_run(&redis, "ACL SETUSER denied (~fairlock:{acl* +hset)")) return;
+  if (!raw_run(&redis, "ACL SETUSER denied (~fairlock:{acl* +hset)")) {
+    CHECK(raw_run(&redis, "ACL DELUSER denied"));
+    return;
+  }
   open_client(&client, "denied");
   fairlock_use_sharing(&client.client, &sharing);
   CHECK_EQUAL(fairlock_init(&alone, &client.client, "acl"), FAIRLOCK_OK);
