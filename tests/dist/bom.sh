@@ -4,8 +4,8 @@
 # lists each file with its digests and licence. All that it says is read from the tarball, and the
 # times are that of its commit, so anybody can make it again from the tarball, byte by byte.
 #
-# All files are the project's own and have its licence; none has a notice of its own. A file that has
-# one came from elsewhere, so this stops there: say here what it is under before it is packed.
+# All files are the project's own and have its licence; sources say so in their first lines. A file that
+# has another notice came from elsewhere, so this stops there: say here what it is under before it is packed.
 set -eu
 tarball=$1
 name=$(basename "$tarball" .tar.gz)
@@ -25,10 +25,12 @@ if [ -s "$folder/others" ]; then
   exit 1
 fi
 notice='SPDX-License-Identifier: [A-Z]|Copyright (\(c\)|©|[0-9])|Licensed under [A-Z]'
-if grep -rIlE "$notice" . >"$folder/others"; then
-  echo "bom: files with a notice of their own: $(cat "$folder/others")" >&2
+ours='SPDX-License-Identifier: [A]pache-2\.0($|[^A-Za-z0-9 +.-]| \*/)'
+if grep -rIE "$notice" . | grep -vE "$ours" >"$folder/others"; then
+  echo "bom: files with a notice of their own: $(cut -d : -f 1 "$folder/others" | sort -u)" >&2
   exit 1
 fi
+grep -rIlE "^[^ ]* $ours" . | sed 's/$/ says/' >"$folder/said"
 digests() {
   find . -type f -exec "$1" {} + | sort -k 2 | sed 's/ [ *]/ /'
 }
@@ -64,6 +66,7 @@ alone, and OpenSSL where it is built with TLS=openssl. What boards, tests and be
 is fetched when they are run.</text>
 END
 join -1 2 -2 2 "$folder/sha1" "$folder/sha256" | awk '
-  { licence = $1 == "./LICENSE" ? "Apache-2.0" : "NONE"
-    print "\nFileName: " $1 "\nSPDXID: SPDXRef-File-" NR "\nFileChecksum: SHA1: " $2 "\nFileChecksum: SHA256: " $3
-    print "LicenseConcluded: Apache-2.0\nLicenseInfoInFile: " licence "\nFileCopyrightText: NONE" }'
+  FNR == NR { says[$1]; next }
+  { licence = $1 == "./LICENSE" || $1 in says ? "Apache-2.0" : "NONE"
+    print "\nFileName: " $1 "\nSPDXID: SPDXRef-File-" FNR "\nFileChecksum: SHA1: " $2 "\nFileChecksum: SHA256: " $3
+    print "LicenseConcluded: Apache-2.0\nLicenseInfoInFile: " licence "\nFileCopyrightText: NONE" }' "$folder/said" -
