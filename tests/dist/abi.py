@@ -72,7 +72,8 @@ class Header:
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
             self.lines = file.read().split("\n")
-        opening = "\n".join(self.lines).split("*/")[0]
+        licensed = "SPDX-License-Identifier" in self.lines[0]  # the comment of the header is below
+        opening = "\n".join(self.lines[licensed:]).split("*/")[0]
         self.private = bool(re.search(r"\bprivate\b", opening, re.IGNORECASE))
         words = " ".join(opening.replace("*", " ").split())
         self.promised = "may change in a minor release" not in words
