@@ -121,9 +121,7 @@ int fairlock_engine_abandon(struct fairlock *handle, struct fairlock_rest *rest,
   struct fairlock_engine *engine = handle->engine;
   if (rest->name != NULL && rest->name_size < handle->name_size) return FAIRLOCK_TOO_LONG;
   engine->now = now;
-  /* the caller may use the memory of the hold that was to be broken for something else */
-  if (asking(handle) && engine->request.handle == handle)
-    fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+  if (asking(handle)) abandon_request(handle);
   fairlock_handle_abandon(handle);
   move(handle, rest);
   if (is_out(&rest->handle.handle)) {

@@ -474,16 +474,6 @@ void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase)
 }
 
 /*
- * The caller may use the memory of the handle, or of the hold that it is to break, for something
- * else. So the rest of its request cannot be written, and the connection ends if there is a rest.
- */
-static void abandon_request(const struct fairlock *handle)
-{
-  struct fairlock_engine *engine = handle->engine;
-  if (engine->request.handle == handle) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
-}
-
-/*
  * Whatever the handle is doing, from now on it only leaves, and nobody is told. Answers to what it has
  * sent no longer count. If a query is being written, abandon.c ends the connection.
  */

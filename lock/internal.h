@@ -415,6 +415,16 @@ void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase);
 void fairlock_handle_freeze_request(struct fairlock *handle);
 void fairlock_handle_end_later(struct fairlock *handle, int status);
 void fairlock_handle_delay_release(struct fairlock *handle, uint32_t until);
+/*
+ * The caller may use the memory of the handle, or of the hold that it is to break, for something
+ * else. So the rest of its request cannot be written, and the connection ends if there is a rest.
+ */
+static inline void abandon_request(const struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (engine->request.handle == handle) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+}
+
 void fairlock_handle_abandon(struct fairlock *handle);
 void fairlock_handle_resume_hold(struct fairlock *handle, uint32_t sent_at);
 void fairlock_handle_send_at(struct fairlock *handle, uint32_t time);

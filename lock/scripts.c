@@ -319,94 +319,93 @@ static const PORT_FLASH uint8_t inspect[] =
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\220ax=3\250p=\334h.m\014(\272ttl\260),1e15\245G=p\267\025\227\236" /* local ax=3\nlocal p=math.min(a('pttl',h),1e15)\nlocal G=p~=-2 and a('h */
-    "m\343t\260\322\234sha\340\276\226{}\250ae,af=G[1],G[2]\250V,D,ao,T=(ae\244" /* mget',h,e,'shared')or{}\nlocal ae,af=G[1],G[2]\nlocal V,D,ao,T=(ae or  */
-    "\034\017^\011 \011 \011 (%S\324'\245ag=ae\003V\003a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ag=ae and not V and not a */
-    "f\310ag\233V,D,ao,T=m\017^\255+$\276\230'0\201f+(p<0\227d\244\334h.m\014" /* f\nif ag then\nV,D,ao,T=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
-    "(p,1e9)),ae\017^\255+$\276\230'1\201d\232u\013\220\366Y(n\245" /* (p,1e9)),ae:match('^%d+$')or '1',d..u\nend\nlocal function Y(n)\nlocal  */
-    "\356t\273\372b\376(n\3320\n\326i>f\227i<f+2e9\227i\013D=Y(D\3320\250" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=Y(D)or 0\nlocal  */
-    "A,t={},0\nf\230i,W \014(af\244\034:g\334\371\202\011 \011\276do\n\356Y(i\257i\233" /* A,t={},0\nfor i,W in(af or ''):gmatch('(%d+) (%d+)')do\ni=Y(i)\nif i then\n */
-    "A[i]=(A[i]\2300)+W\nt=t+W\n\300\220\366ah(n\245Z=t\273\372" /* A[i]=(A[i]or 0)+W\nt=t+W\nend\nend\nlocal function ah(n)\nlocal Z=tonum */
-    "b\376(n\3320\n\326Z>0\227Z<1e9\227Z\244\334h.hu\343\013\220ad,aa," /* ber(n)or 0\nreturn Z>0 and Z<1e9 and Z or math.huge\nend\nlocal ad,aa, */
-    "X=ah(ARGV[2]),\334h.hu\343,{}\250\366E(o,K\203\307\2410\240aa,X=\334" /* X=ah(ARGV[2]),math.huge,{}\nlocal function E(o,K)\nif t==0 then aa,X=mat */
-    "h.hu\343,{}\311o<\334h.hu\343\233aa=\334h.m\014(aa,o\203X[o]=\334h.\315x(X[" /* h.huge,{}end\nif o<math.huge then\naa=math.min(aa,o)\nX[o]=math.max(X[ */
-    "o]\230K,K\203\300f\230o,K \014(\370\266\234limit\276\230\034:g\334\371\202\011" /* o]or K,K)\nend\nend\nfor o,K in(a('hget',c,'limit')or ''):gmatch('(%d+) */
-    " \011\276do\nK=Y(K\257K\240E(ah(o),K\256\211\220\366ar(\245" /*  (%d+)')do\nK=Y(K)\nif K then E(ah(o),K)end\nend\nlocal function ar()\nlocal  */
-    "n={}\nf\230o \014 pairs(X)do n[#n\351]=o \211tab\344.s\226t(n\203f\230q,o \014 ipa" /* n={}\nfor o in pairs(X)do n[#n+1]=o end\ntable.sort(n)\nfor q,o in ipa */
-    "irs(n)do n[q]=o\006X[o]\211\254\204ab\344.c\273cat(n\234 \355\211\220" /* irs(n)do n[q]=o..' '..X[o]end\nreturn table.concat(n,' ')\nend\nlocal  */
-    "\366ap(o\203\254\204>=\334h.m\014(o,aa\203\211\220\366az(q\203f" /* function ap(o)\nreturn t>=math.min(o,aa)\nend\nlocal function az(q)\nf */
-    "\230\356q\325+8 do\250n=\037\274,i\257\261n\240\326\024 \211" /* or i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false end\n */
-    "\220ai,aj,F=(\370\266\375\332\034\017^\011 \011 \011 S'\257F" /* local ai,aj,F=(a('hget',c,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif F */
-    "\035n\241e\244ai*1\265+aj/1\265+F>f)t\215 \326n \300\211\220z=" /*  and(n==e or ai*1000+aj/1000+F>f)then return n end\nend\nend\nlocal z= */
-    "{}\250\020{}\250ak\250ab\250aq\250a\020m\345-10)\267v" /* {}\nlocal s={}\nlocal ak\nlocal ab\nlocal aq\nlocal as=m:sub(1,-10)~=v */
-    "\345-10\245\366at(U,S,i,\205,T,o\203E(o,i\203A[i]=(A[i]\2300)\351" /* :sub(1,-10)\nlocal function at(U,S,i,al,T,o)\nE(o,i)\nA[i]=(A[i]or 0)+1 */
-    "\nt=t\351\nz[#z\351]=U\nz[#z\351]=S\006i\006\205\006T\013\220\366" /* \nt=t+1\nz[#z+1]=U\nz[#z+1]=S..' '..i..' '..al..' '..T\nend\nlocal function  */
-    "aw(\257A[D]t\215\nA[D]=A[D]-1\nt=t-1\n\300\220\366au(ac\245" /* aw()\nif A[D]then\nA[D]=A[D]-1\nt=t-1\nend\nend\nlocal function au(ac)\nlocal  */
-    "ay,S=\334h.f\223xp(ac\245E=\334h.\315x(2^(S-5),1\203\326\334h.ceil((f+" /* ay,S=math.frexp(ac)\nlocal E=math.max(2^(S-5),1)\nreturn math.ceil((f+ */
-    "ac)/E)*E\013\220\366am(U,ac,\205,T,o,E,S\245an=t\273\372b\376(m" /* ac)/E)*E\nend\nlocal function am(U,ac,al,T,o,E,S)\nlocal an=tonumber(m */
-    "\3320\nm=an>=t\273\372b\376(v)\222 an<2^53\225\202%.0f\276:f\226\334(an\351\332v\310U" /* )or 0\nm=an>=tonumber(v)and an<2^53 and('%.0f'):format(an+1)or v\nif U */
-    "\241e\240ak=m \211at(U,m,au(ac),\205,T,o\203s[#s\351]={U,E,S,m\006f\006" /* ==e then ak=m end\nat(U,m,au(ac),al,T,o)\ns[#s+1]={U,E,S,m..' '..f..' '.. */
-    "ac}\013\220\366av(ac\245q,\205=\277\024\nwhi\344#s<ax do\250" /* ac}\nend\nlocal function av(ac)\nlocal q,al=0,false\nwhile#s<ax do\nlocal  */
-    "n=g\310q>0\240n=\037\274\325\256\221ac\035\261n\244n\241ac)t\215\310" /* n=g\nif q>0 then n=a('lindex',j,q)end\nif ac and(not n or n==ac)then\nif  */
-    "\205\244ap(ad)t\215 \326\211am(ac\327\353\201d\232u,ad\203ac=nil\nq=q\351\377" /* al or ap(ad)then return end\nam(ac,d,'1',d..u,ad)\nac=nil\nq=q+1\nelse */
-    "\221\261n\233\254\377\250E,S=P(n\245ac=n\241L\227\3474]\230" /* if not n then\nreturn\nelse\nlocal E,S=P(n)\nlocal ac=n==L and r[4]or  */
-    "\370\266\375\245ai,aj,F=(ac\244\034\017^\011 \011\275O\245" /* a('hget',c,n)\nlocal ai,aj,F=(ac or ''):match('^(%d+) (%d+) '..O)\nlocal  */
-    "an=(ac\244\034\017^\255+ \255+ \255+ S\011%f[ %z]'\245o=ah(an\257" /* an=(ac or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ah(an)\nif  */
-    "F\227ai*1\265+aj/1\265+F<=f\233\307>=aa\240\326\211B(n\203\264\221" /* F and ai*1000+aj/1000+F<=f then\nif t>=aa then return end\nB(n)\nelseif  */
-    "E\035\205\244\261an\244ap(o))t\215\310\261an\240aq=q-#s \311\261F" /* E and(al or not an or ap(o))then\nif not an then aq=q-#s end\nif not F */
-    "\240a\033{n,E,S}\211\254\377\221E\233\221Y((\370t\260\375\332\034\017" /*  then ab={n,E,S}end\nreturn\nelseif E then\nif Y((a('hget',h,n)or ''):match(' */
-    "^\255+ \011 \276)t\215\nB(n\203\264\nam(n,ac\017 C\246O\332F\2340\201'0\201o,E" /* ^%d+ (%d+) '))then\nB(n)\nelse\nam(n,ac:match(' C'..O)or F,'0','0',o,E */
-    ",S\203q=q\351\013\264\221F\233q=q\351\377\307\2410\233\254\377\250" /* ,S)\nq=q+1\nend\nelseif F then\nq=q+1\nelseif t==0 then\nreturn\nelse\nlocal  */
-    "F,ac=\350sco\223\321\375\332'0\201'suspe\305:\246n\250ah,aa=(\370\266,ac\332" /* F,ac=a('zscore',l,n)or '0','suspect:'..n\nlocal ah,aa=(a('hget',c,ac)or  */
-    "\034\017(%S\324 \011'\257ah\267F \226\204\273\372b\376(aa)>f\233\335," /* ''):match('(%S+) (%d+)')\nif ah~=F or tonumber(aa)>f then\na('hset',c, */
-    "ac,F\006f\203\0050\203aa=f\n\311aa+N<=f \226\204\273\372b\376(F)<=f\233B(n" /* ac,F..' '..f)\ny(0)\naa=f\nend\nif aa+N<=f or tonumber(F)<=f then\nB(n */
-    "\203\264\n\205=true\nq=q\351\n\300\300\211\220\366ai(q\245" /* )\nelse\nal=true\nq=q+1\nend\nend\nend\nend\nend\nlocal function ai(q)\nlocal  */
-    "G,F=\370t\205l\260),{}\nf\230\356\302#G,2 do\250A=G[i\351]\017^\255+ \011" /* G,F=a('hgetall',h),{}\nfor i=1,#G,2 do\nlocal A=G[i+1]:match('^%d+ (%d+) */
-    " '\245aa=A\227G[i]\267'sha\340'\003Y(A\257G[i]\267e\035q\244a" /*  ')\nlocal aa=A and G[i]~='shared' and not Y(A)\nif G[i]~=e and(q or a */
-    "a)t\215 F[#F\351]=G[i]\300f\230\356\302#F,1\265 do\n\330\260,\342pack(F,i" /* a)then F[#F+1]=G[i]end\nend\nfor i=1,#F,1000 do\na('hdel',h,unpack(F,i */
-    ",\334h.m\014(i+999,#F))\203\300\220\366ah(q,S,Y\245G=q\331" /* ,math.min(i+999,#F)))\nend\nend\nlocal function ah(q,S,Y)\nlocal G=q==' */
-    "p\247l\304h'\227a\244\010\nG(q,S,Y\203\211\220\366G(F\245" /* publish' and a or redis.pcall\nG(q,S,Y)\nend\nlocal function G(F)\nlocal  */
-    "aa,ac={},0\nf\230i,W \014 pairs(A)do\310W>0\233aa[#aa\351]=i\006W\na" /* aa,ac={},0\nfor i,W in pairs(A)do\nif W>0 then\naa[#aa+1]=i..' '..W\na */
-    "c=\334h.\315x(ac,i\203\300\220q=ac-f\250aj=#s>0\227p\267\025\227" /* c=math.max(ac,i)\nend\nend\nlocal q=ac-f\nlocal aj=#s>0 and p~=-2 and  */
+    "\220ay=3\250p=\334h.m\014(\272ttl\260),1e15\245G=p\267\025\227\236" /* local ay=3\nlocal p=math.min(a('pttl',h),1e15)\nlocal G=p~=-2 and a('h */
+    "m\343t\260\322\234sha\340\276\226{}\250af,ag=G[1],G[2]\250U,D,ap,S=(af\244" /* mget',h,e,'shared')or{}\nlocal af,ag=G[1],G[2]\nlocal U,D,ap,S=(af or  */
+    "\034\017^\011 \011 \011 (%S\324'\245ah=af\003U\003a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ah=af and not U and not a */
+    "g\310ah\233U,D,ap,S=m\017^\255+$\276\230'0\201f+(p<0\227d\244\334h.m\014" /* g\nif ah then\nU,D,ap,S=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
+    "(p,1e9)),af\017^\255+$\276\230'1\201d\232u\013\220\366aa(n\245" /* (p,1e9)),af:match('^%d+$')or '1',d..u\nend\nlocal function aa(n)\nlocal  */
+    "\356t\273\372b\376(n\3320\n\326i>f\227i<f+2e9\227i\013D=aa(D\3320\250" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=aa(D)or 0\nlocal  */
+    "A,t={},0\nf\230i,V \014(ag\244\034:g\334\371\202\011 \011\276do\n\356aa(i\257i\233" /* A,t={},0\nfor i,V in(ag or ''):gmatch('(%d+) (%d+)')do\ni=aa(i)\nif i then\n */
+    "A[i]=(A[i]\2300)+V\nt=t+V\n\300\220\366ai(n\245a\033t\273" /* A[i]=(A[i]or 0)+V\nt=t+V\nend\nend\nlocal function ai(n)\nlocal ab=ton */
+    "\372b\376(n\3320\n\326ab>0\227ab<1e9\227ab\244\334h.hu\343\013\220a" /* umber(n)or 0\nreturn ab>0 and ab<1e9 and ab or math.huge\nend\nlocal a */
+    "e,ac,Z=ai(ARGV[2]),\334h.hu\343,{}\250\366E(o,K\203\307\2410\240a" /* e,ac,Z=ai(ARGV[2]),math.huge,{}\nlocal function E(o,K)\nif t==0 then a */
+    "c,Z=\334h.hu\343,{}\311o<\334h.hu\343\233ac=\334h.m\014(ac,o\203Z[o]=\334h" /* c,Z=math.huge,{}end\nif o<math.huge then\nac=math.min(ac,o)\nZ[o]=math */
+    ".\315x(Z[o]\230K,K\203\300f\230o,K \014(\370\266\234limit\276\230\034:g\334\371" /* .max(Z[o]or K,K)\nend\nend\nfor o,K in(a('hget',c,'limit')or ''):gmatch */
+    "\202\011 \011\276do\nK=aa(K\257K\240E(ai(o),K\256\211\220\366" /* ('(%d+) (%d+)')do\nK=aa(K)\nif K then E(ai(o),K)end\nend\nlocal function  */
+    "as(\245n={}\nf\230o \014 pairs(Z)do n[#n\351]=o \211tab\344.s\226t(n\203f\230" /* as()\nlocal n={}\nfor o in pairs(Z)do n[#n+1]=o end\ntable.sort(n)\nfor  */
+    "q,o \014 ipairs(n)do n[q]=o\006Z[o]\211\254\204ab\344.c\273cat(n\234 \355\211" /* q,o in ipairs(n)do n[q]=o..' '..Z[o]end\nreturn table.concat(n,' ')\nend\n */
+    "\220\366aq(o\203\254\204>=\334h.m\014(o,ac\203\211\220\366aA" /* local function aq(o)\nreturn t>=math.min(o,ac)\nend\nlocal function aA */
+    "(q\203f\230\356q\325+8 do\250n=\037\274,i\257\261n\240\326\024" /* (q)\nfor i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false */
+    " \211\220aj,ak,F=(\370\266\375\332\034\017^\011 \011 \011 S'\257" /*  end\nlocal aj,ak,F=(a('hget',c,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif  */
+    "F\035n\241e\244aj*1\265+ak/1\265+F>f)t\215 \326n \300\211\220z" /* F and(n==e or aj*1000+ak/1000+F>f)then return n end\nend\nend\nlocal z */
+    "={}\250\020{}\250\205\250W\250ar\250at=m\345-10)\267v" /* ={}\nlocal s={}\nlocal al\nlocal W\nlocal ar\nlocal at=m:sub(1,-10)~=v */
+    "\345-10\245\366au(T,X,i,am,S,o\203E(o,i\203A[i]=(A[i]\2300)\351" /* :sub(1,-10)\nlocal function au(T,X,i,am,S,o)\nE(o,i)\nA[i]=(A[i]or 0)+1 */
+    "\nt=t\351\nz[#z\351]=T\nz[#z\351]=X\006i\006am\006S\013\220\366" /* \nt=t+1\nz[#z+1]=T\nz[#z+1]=X..' '..i..' '..am..' '..S\nend\nlocal function  */
+    "ax(\257A[D]t\215\nA[D]=A[D]-1\nt=t-1\n\300\220\366av(ad\245" /* ax()\nif A[D]then\nA[D]=A[D]-1\nt=t-1\nend\nend\nlocal function av(ad)\nlocal  */
+    "az,X=\334h.f\223xp(ad\245E=\334h.\315x(2^(X-5),1\203\326\334h.ceil((f+" /* az,X=math.frexp(ad)\nlocal E=math.max(2^(X-5),1)\nreturn math.ceil((f+ */
+    "ad)/E)*E\013\220\366an(T,ad,am,S,o,E,X,Y\245ao=t\273\372b\376" /* ad)/E)*E\nend\nlocal function an(T,ad,am,S,o,E,X,Y)\nlocal ao=tonumber */
+    "(m\3320\nm=ao>=t\273\372b\376(v)\222 ao<2^53\225\202%.0f\276:f\226\334(ao\351\332v\310" /* (m)or 0\nm=ao>=tonumber(v)and ao<2^53 and('%.0f'):format(ao+1)or v\nif  */
+    "T\241e\240\205=m \211au(T,m,av(ad),am,S,o\203s[#s\351]={T,E,X,m\006f\006" /* T==e then al=m end\nau(T,m,av(ad),am,S,o)\ns[#s+1]={T,E,X,m..' '..f..' '.. */
+    "ad,Y}\013\220\366aw(ad\245q,am=\277\024\nwhi\344#s<ay do\250" /* ad,Y}\nend\nlocal function aw(ad)\nlocal q,am=0,false\nwhile#s<ay do\nlocal  */
+    "n=g\310q>0\240n=\037\274\325\256\221ad\035\261n\244n\241ad)t\215\310" /* n=g\nif q>0 then n=a('lindex',j,q)end\nif ad and(not n or n==ad)then\nif  */
+    "am\244aq(ae)t\215 \326\211an(ad\327\353\201d\232u,ae\203ad=nil\nq=q\351\377" /* am or aq(ae)then return end\nan(ad,d,'1',d..u,ae)\nad=nil\nq=q+1\nelse */
+    "\221\261n\233\254\377\250E,X,Y=P(n\245ad=n\241L\227\3474]\230" /* if not n then\nreturn\nelse\nlocal E,X,Y=P(n)\nlocal ad=n==L and r[4]or  */
+    "\370\266\375\245aj,ak,F=(ad\244\034\017^\011 \011\275O\245" /* a('hget',c,n)\nlocal aj,ak,F=(ad or ''):match('^(%d+) (%d+) '..O)\nlocal  */
+    "ao=(ad\244\034\017^\255+ \255+ \255+ S\011%f[ %z]'\245o=ai(ao\257" /* ao=(ad or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ai(ao)\nif  */
+    "F\227aj*1\265+ak/1\265+F<=f\233\307>=ac\240\326\211B(n\203\264\221" /* F and aj*1000+ak/1000+F<=f then\nif t>=ac then return end\nB(n)\nelseif  */
+    "E\035am\244\261ao\244aq(o))t\215\310\261ao\240ar=q-#s \311\261F" /* E and(am or not ao or aq(o))then\nif not ao then ar=q-#s end\nif not F */
+    "\240W={n,E,X,Y}\211\254\377\221E\233\221aa((\370t\260\375\332\034" /*  then W={n,E,X,Y}end\nreturn\nelseif E then\nif aa((a('hget',h,n)or '') */
+    "\017^\255+ \011 \276)t\215\nB(n\203\264\nan(n,ad\017 C\246O\332F\2340\201" /* :match('^%d+ (%d+) '))then\nB(n)\nelse\nan(n,ad:match(' C'..O)or F,'0', */
+    "'0\201o,E,X,Y\203q=q\351\013\264\221F\233q=q\351\377\307\2410\233\254" /* '0',o,E,X,Y)\nq=q+1\nend\nelseif F then\nq=q+1\nelseif t==0 then\nreturn */
+    "\377\250F,ad=\350sco\223\321\375\332'0\201'suspe\305:\246n\250ai,ac=(\370" /* \nelse\nlocal F,ad=a('zscore',l,n)or '0','suspect:'..n\nlocal ai,ac=(a('hge */
+    "\266,ad\332\034\017(%S\324 \011'\257ai\267F \226\204\273\372b\376(ac)>f\233" /* t',c,ad)or ''):match('(%S+) (%d+)')\nif ai~=F or tonumber(ac)>f then\n */
+    "\335,ad,F\006f\203\0050\203ac=f\n\311ac+N<=f \226\204\273\372b\376(F)<=" /* a('hset',c,ad,F..' '..f)\ny(0)\nac=f\nend\nif ac+N<=f or tonumber(F)<= */
+    "f\233B(n\203\264\nam=true\nq=q\351\n\300\300\211\220\366" /* f then\nB(n)\nelse\nam=true\nq=q+1\nend\nend\nend\nend\nend\nlocal function  */
+    "ad(q\245G,F=\370t\205l\260),{}\nf\230\356\302#G,2 do\250A=G[i\351]\017" /* ad(q)\nlocal G,F=a('hgetall',h),{}\nfor i=1,#G,2 do\nlocal A=G[i+1]:match(' */
+    "^\255+ \011 '\245ac=A\227G[i]\267'sha\340'\003aa(A\257G[i]\267e" /* ^%d+ (%d+) ')\nlocal ac=A and G[i]~='shared' and not aa(A)\nif G[i]~=e */
+    "\035q\244ac)t\215 F[#F\351]=G[i]\300f\230\356\302#F,1\265 do\n\330\260" /*  and(q or ac)then F[#F+1]=G[i]end\nend\nfor i=1,#F,1000 do\na('hdel',h */
+    ",\342pack(F,i,\334h.m\014(i+999,#F))\203\300\220\366G(F\245" /* ,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function G(F)\nlocal  */
+    "aa,ac={},0\nf\230i,V \014 pairs(A)do\310V>0\233aa[#aa\351]=i\006V\na" /* aa,ac={},0\nfor i,V in pairs(A)do\nif V>0 then\naa[#aa+1]=i..' '..V\na */
+    "c=\334h.\315x(ac,i\203\300\220q=ac-f\250a\356#s>0\227p\267\025\227" /* c=math.max(ac,i)\nend\nend\nlocal q=ac-f\nlocal ai=#s>0 and p~=-2 and  */
     "\236l\200\260)>2*t\3516\n\214#s>0\233\027t\032\201m\234hold\376\201s[#s][1" /* a('hlen',h)>2*t+16\nif#s>0 then\na('hset',c,'token',m,'holder',s[#s][1 */
-    "]\234\223\002d\201w\234\002\201m\234limit\201ar()\257as\244q>9999999\240\005q\256" /* ],'released',w,'lease',m,'limit',ar())\nif as or q>9999999 then y(q)end\n */
-    "f\230i,ac \014 ipairs(as\227\370t\205l\237)\226{})do\310i%2\2411\227ac:f\346" /* for i,ac in ipairs(as and a('hgetall',c)or{})do\nif i%2==1 and ac:find */
+    "]\234\223\002d\201w\234\002\201m\234limit\201as()\257at\244q>9999999\240\005q\256" /* ],'released',w,'lease',m,'limit',as())\nif at or q>9999999 then y(q)end\n */
+    "f\230i,ac \014 ipairs(at\227\370t\205l\237)\226{})do\310i%2\2411\227ac:f\346" /* for i,ac in ipairs(at and a('hgetall',c)or{})do\nif i%2==1 and ac:find */
     "(g\227'^suspe\305:'\244':\276t\215 \004,ac\256\211\264\221F\227m\267" /* (g and '^suspect:' or ':')then a('hdel',c,ac)end\nend\nelseif F and m~= */
     "'\301\233\027\223\002d\201w\203\211z[#z\351]\022sha\340'\nz[#z\351]=tab" /* '0' then\na('hset',c,'released',w)\nend\nz[#z+1]='shared'\nz[#z+1]=tab */
     "\344.c\273cat(aa\234 '\257p\267\025\227q>p\240\352\260\325\256\303t\260" /* le.concat(aa,' ')\nif p~=-2 and q>p then a('pexpire',h,q)end\na('hset',h */
     ",\342pack(z)\257F\240\330\260,F\256\221p\241\025\227\010\202p\320" /* ,unpack(z))\nif F then a('hdel',h,F)end\nif p==-2 and redis.pcall('pexpire */
     "\260\325)\2671\233\207\271\260\203\352\260\325\203\311q<p\240\352" /* ',h,q)~=1 then\na('del',h)\na('pexpire',h,q)\nend\nif q<p then a('pexpire */
-    "\260\325\256\221aj\240ai(\256f\230ay\375 \014 ipairs(s)do\250U,E,S,Y=" /* ',h,q)end\nif aj then ai()end\nfor ay,n in ipairs(s)do\nlocal U,E,S,Y= */
-    "\342pack(n\257g\240B(U\256\221E\240ah(E,S,Y\256\211J(q\257ab" /* unpack(n)\nif g then B(U)end\nif E then ah(E,S,Y)end\nend\nJ(q)\nif ab */
-    "\227ab[1]\241g\035q\351\265<p \226#s>0)t\215 ah(ab[2],ab[3]\234\301\256p=q\013" /*  and ab[1]==g and(q+1000<p or#s>0)then ah(ab[2],ab[3],'0')end\np=q\nend\n */
+    "\260\325\256\221ai\240ad(\256f\230az\375 \014 ipairs(s)do\250T,E,X,F," /* ',h,q)end\nif ai then ad()end\nfor az,n in ipairs(s)do\nlocal T,E,X,F, */
+    "Y=\342pack(n\257g\240B(T\256\221E\240Y(E,X,F\256\211J(q\257W" /* Y=unpack(n)\nif g then B(T)end\nif E then Y(E,X,F)end\nend\nJ(q)\nif W */
+    "\227W[1]\241g\035q\351\265<p \226#s>0)t\215 W[4](W[2],W[3]\234\301\256p=q\013" /*  and W[1]==g and(q+1000<p or#s>0)then W[4](W[2],W[3],'0')end\np=q\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\220n=d\331\301\250q=x\017^-(.*)'\245S=t\273\372b\376(k\3320\250" /* local n=d=='0'\nlocal q=x:match('^-(.*)')\nlocal S=tonumber(k)or 0\nlocal  */
-    "Z=t\273\372b\376(V\3320\250E=ae\227D>f\250U=\261n\227E\035q\227V" /* Z=tonumber(V)or 0\nlocal E=ae and D>f\nlocal U=not n and E and(q and V */
-    "\241k\244\261q\227Z>S\227Z<2^53\245\366Y(\203\326\352" /* ==k or not q and Z>S and Z<2^53)\nlocal function Y()\nreturn a('pexpire */
-    "\237,\334h.\315x(p\327)\351728\354\203\211\220F=(n\244U)\222 Y()\2410\310U\233" /* ',c,math.max(p,d)+172800000)\nend\nlocal F=(n or U)and Y()==0\nif U then\n */
-    "\220U,\356ao\331\301\227q,au(d\257U\244i>=D\240T=d\232u \264 \356D \311" /* local U,i=ao=='0' and q,au(d)\nif U or i>=D then T=d..u else i=D end\nif  */
-    "I\240B\026\256\221\261ag\240aw(\256at\026,V,i\325\244ao,T,ad\203\027" /* I then B(e)end\nif not ag then aw()end\nat(e,V,i,q or ao,T,ad)\na('hset',c,' */
-    "limit\201ar()\257ag\233G(\203z={}\n\311g\035ag\244U)t\215 av(\256" /* limit',ar())\nif ag then\nG()\nz={}\nend\nif g and(ag or U)then av()end\n */
-    "G(\257F\240Y(\256\323\302Z,\337\377\221q\233\323-\302\030\377" /* G()\nif F then Y()end\nreturn{1,Z,f}\nelseif q then\nreturn{-1,0,f}\nelse */
+    "\220n=d\331\301\250q=x\017^-(.*)'\245T=t\273\372b\376(k\3320\250" /* local n=d=='0'\nlocal q=x:match('^-(.*)')\nlocal T=tonumber(k)or 0\nlocal  */
+    "a\033t\273\372b\376(U\3320\250E=af\227D>f\250W=\261n\227E\035q\227" /* ab=tonumber(U)or 0\nlocal E=af and D>f\nlocal W=not n and E and(q and  */
+    "U\241k\244\261q\227ab>T\227ab<2^53\245\366X(\203\326\352" /* U==k or not q and ab>T and ab<2^53)\nlocal function X()\nreturn a('pexpire */
+    "\237,\334h.\315x(p\327)\351728\354\203\211\220F=(n\244W)\222 X()\2410\310W\233" /* ',c,math.max(p,d)+172800000)\nend\nlocal F=(n or W)and X()==0\nif W then\n */
+    "\220W,\356ap\331\301\227q,av(d\257W\244i>=D\240S=d\232u \264 \356D \311" /* local W,i=ap=='0' and q,av(d)\nif W or i>=D then S=d..u else i=D end\nif  */
+    "I\240B\026\256\221\261ah\240ax(\256au\026,U,i\325\244ap,S,ae\203\027" /* I then B(e)end\nif not ah then ax()end\nau(e,U,i,q or ap,S,ae)\na('hset',c,' */
+    "limit\201as()\257ah\233G(\203z={}\n\311g\035ah\244W)t\215 aw(\256" /* limit',as())\nif ah then\nG()\nz={}\nend\nif g and(ah or W)then aw()end\n */
+    "G(\257F\240X(\256\323\302ab,\337\377\221q\233\323-\302\030\377" /* G()\nif F then X()end\nreturn{1,ab,f}\nelseif q then\nreturn{-1,0,f}\nelse */
     "\221\3475]\222 \261E\003I\233\326n\225{w\241k\2271\244\277\030\226{\376" /* if r[5]and not E and not I then\nreturn n and{w==k and 1 or 0,0,f}or{er */
-    "r=\202NEEDS\275\3475])\34599)}\013\220q=E\035\261n\244k\331'\244V\241" /* r=('NEEDS '..r[5]):sub(1,99)}\nend\nlocal q=E and(not n or k=='' or V== */
-    "k\257q\233w=V\naw(\203z={e,V\232' 0 0 \301}\n\311S>b\003n\240" /* k)\nif q then\nw=V\naw()\nz={e,V..' 0 0 0'}\nend\nif S>b and not n then  */
+    "r=\202NEEDS\275\3475])\34599)}\013\220q=E\035\261n\244k\331'\244U\241" /* r=('NEEDS '..r[5]):sub(1,99)}\nend\nlocal q=E and(not n or k=='' or U== */
+    "k\257q\233w=U\nax(\203z={e,U\232' 0 0 \301}\n\311T>b\003n\240" /* k)\nif q then\nw=U\nax()\nz={e,U..' 0 0 0'}\nend\nif T>b and not n then  */
     "m\0220\246k \311n\227k\331'\035I\244\261q)t\215 B\026\256\220D=p\241\025" /* m='0'..k end\nif n and k=='' and(I or not q)then B(e)end\nlocal D=p==-2 */
-    "\244af\244q\310D\240av(\261n\227e\256\220E\n\214#s>0\244af\225\204" /*  or af or q\nif D then av(not n and e)end\nlocal E\nif#s>0 or af and t */
-    ">0\233\214#s>0\244q\240G(q\003ak\227e\256\264\221D\233\221" /* >0 then\nif#s>0 or q then G(q and not ak and e)end\nelseif D then\nif  */
-    "p\267\025\233\352\260\353\355p=1\nai(true\203\211E=g\227Q(\261n\227" /* p~=-2 then\na('pexpire',h,'1')\np=1\nai(true)\nend\nE=g and Q(not n and  */
-    "e,ae\227e\257E\241true\003n\233\221p\267\025\240p=\272ttl\260\256" /* e,ae and e)\nif E==true and not n then\nif p~=-2 then p=a('pttl',h)end\n */
-    "z={}\nam\026\327\353\201d\232u,ad\203G(\203z,\020{},{}\nav(\203\214#s>0\240G(\256\264" /* z={}\nam(e,d,'1',d..u,ad)\nG()\nz,s={},{}\nav()\nif#s>0 then G()end\nelse */
+    "\244ag\244q\310D\240aw(\261n\227e\256\220E\n\214#s>0\244ag\225\204" /*  or ag or q\nif D then aw(not n and e)end\nlocal E\nif#s>0 or ag and t */
+    ">0\233\214#s>0\244q\240G(q\003\205\227e\256\264\221D\233\221" /* >0 then\nif#s>0 or q then G(q and not al and e)end\nelseif D then\nif  */
+    "p\267\025\233\352\260\353\355p=1\nad(true\203\211E=g\227Q(\261n\227" /* p~=-2 then\na('pexpire',h,'1')\np=1\nad(true)\nend\nE=g and Q(not n and  */
+    "e,af\227e\257E\241true\003n\233\221p\267\025\240p=\272ttl\260\256" /* e,af and e)\nif E==true and not n then\nif p~=-2 then p=a('pttl',h)end\n */
+    "z={}\nan\026\327\353\201d\232u,ae\203G(\203z,\020{},{}\naw(\203\214#s>0\240G(\256\264" /* z={}\nan(e,d,'1',d..u,ae)\nG()\nz,s={},{}\naw()\nif#s>0 then G()end\nelse */
     "\221E\331giv\200'\233p=\272ttl\260\203\264\310q\227m\267'\301\240\027" /* if E=='given' then\np=a('pttl',h)\nelse\nif q and m~='0' then a('hset',c,' */
     "\223\002d\201w\256\221p\267\025\240\207\271\260\256\300\221n\233\323" /* released',w)end\nif p~=-2 then a('del',h)end\nend\nend\nif n then\nreturn{ */
-    "(q\244k\267''\227w\241k)\222 1\244\277\030\n\311ak\240\323\302t\273\372b\376" /* (q or k~='' and w==k)and 1 or 0,0,f}\nend\nif ak then return{1,tonumber */
-    "(ak),\337\311M\035t>0\244\261D)t\215\n\350sco\223\321\322\203\004\234w" /* (ak),f}end\nif M and(t>0 or not D)then\na('zscore',l,e)\na('hdel',c,'w */
-    "\032\355\211\220q=p\310ap(ad)t\215\250n=\334h.hu\343\nf\230i,W \014 p" /* oken')\nend\nlocal q=p\nif ap(ad)then\nlocal n=math.huge\nfor i,W in p */
-    "airs(A)do\310W>0\240n=\334h.m\014(n,i\256\211f\230o,K \014 pairs(X)do\310" /* airs(A)do\nif W>0 then n=math.min(n,i)end\nend\nfor o,K in pairs(X)do\nif  */
+    "(q\244k\267''\227w\241k)\222 1\244\277\030\n\311\205\240\323\302t\273\372b\376" /* (q or k~='' and w==k)and 1 or 0,0,f}\nend\nif al then return{1,tonumber */
+    "(\205),\337\311M\035t>0\244\261D)t\215\n\350sco\223\321\322\203\004\234w" /* (al),f}end\nif M and(t>0 or not D)then\na('zscore',l,e)\na('hdel',c,'w */
+    "\032\355\211\220q=p\310aq(ae)t\215\250n=\334h.hu\343\nf\230i,V \014 p" /* oken')\nend\nlocal q=p\nif aq(ae)then\nlocal n=math.huge\nfor i,V in p */
+    "airs(A)do\310V>0\240n=\334h.m\014(n,i\256\211f\230o,K \014 pairs(Z)do\310" /* airs(A)do\nif V>0 then n=math.min(n,i)end\nend\nfor o,K in pairs(Z)do\nif  */
     "o<=t\240n=\334h.m\014(n,K\256\211q=n-f\n\311x\331\301\240\323\277" /* o<=t then n=math.min(n,K)end\nend\nq=n-f\nend\nif x=='0' then return{0, */
-    "q,\337\211\220n=aq\227az(aq\245o=aq\035n\241e\244n\241\024\003" /* q,f}end\nlocal n=aq and az(aq)\nlocal o=aq and(n==e or n==false and not  */
+    "q,\337\211\220n=ar\227aA(ar\245o=ar\035n\241e\244n\241\024\003" /* q,f}end\nlocal n=ar and aA(ar)\nlocal o=ar and(n==e or n==false and not  */
     "I\245\356\261I \226(\3474]\230\034\3458)\267v\3458\257i\233\220" /* I)\nlocal i=not I or(r[4]or ''):sub(1,8)~=v:sub(1,8)\nif i then\nlocal  */
     "\356I\035\314pos\274\322\234MAXLEN\2011\265\332\037\274,1\265)\222 1\265\257" /* i=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\nif  */
     "\261i\240\350add\321\234XX\201\277e\256\335\322,\3474]\230'0 0\275x\203\005" /* not i then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[4]or '0 0 '..x)\ny( */
@@ -417,17 +416,17 @@ static const PORT_FLASH uint8_t shared[] =
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\220o=t\273\372b\376(ARGV[3]\3320\310\261ag\227D>f\225\204\273\372b\376(V)>\334h." /* local o=tonumber(ARGV[3])or 0\nif not ag and D>f and tonumber(V)>math. */
+    "\220o=t\273\372b\376(ARGV[3]\3320\310\261ah\227D>f\225\204\273\372b\376(U)>\334h." /* local o=tonumber(ARGV[3])or 0\nif not ah and D>f and tonumber(U)>math. */
     "\315x(k,o)t\215\250n=\334h.\315x(p\327)\351728\354\250F=\352\237\375" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal F=a('pexpire',c,n */
-    ")\2410\250\356au(d\257i>=D\240T=d\232u \264 \356D \311I\240B\026\256" /* )==0\nlocal i=au(d)\nif i>=D then T=d..u else i=D end\nif I then B(e)end\n */
-    "aw(\203at\026,V,i,ao,T,ad\203\027limit\201ar()\203G(\257F\240\352" /* aw()\nat(e,V,i,ao,T,ad)\na('hset',c,'limit',ar())\nG()\nif F then a('pexpire */
-    "\237\375\256\323\302t\273\372b\376(V),\337\013\220\356e:g\263\202\255+$\201x\3132" /* ',c,n)end\nreturn{1,tonumber(V),f}\nend\nlocal i=e:gsub('%d+$',x:sub(2 */
-    ")\245n=p\267\025\003af\035m\241k\244\370\266\234hold\376\276\241e\203n=n" /* ))\nlocal n=p~=-2 and not af and(m==k or a('hget',c,'holder')==e)\nn=n */
+    ")\2410\250\356av(d\257i>=D\240S=d\232u \264 \356D \311I\240B\026\256" /* )==0\nlocal i=av(d)\nif i>=D then S=d..u else i=D end\nif I then B(e)end\n */
+    "ax(\203au\026,U,i,ap,S,ae\203\027limit\201as()\203G(\257F\240\352" /* ax()\nau(e,U,i,ap,S,ae)\na('hset',c,'limit',as())\nG()\nif F then a('pexpire */
+    "\237\375\256\323\302t\273\372b\376(U),\337\013\220\356e:g\263\202\255+$\201x\3132" /* ',c,n)end\nreturn{1,tonumber(U),f}\nend\nlocal i=e:gsub('%d+$',x:sub(2 */
+    ")\245n=p\267\025\003ag\035m\241k\244\370\266\234hold\376\276\241e\203n=n" /* ))\nlocal n=p~=-2 and not ag and(m==k or a('hget',c,'holder')==e)\nn=n */
     "\227\370t\260,i\257\261n\240\323-\302\030\311\3475]t\215 \323" /*  and a('hget',h,i)\nif not n then return{-1,0,f}end\nif r[5]then return{ */
     "\376r=\202NEEDS\275\3475])\34599)}\311o>b\240m=ARGV[3]\211z={i,k\232" /* err=('NEEDS '..r[5]):sub(1,99)}end\nif o>b then m=ARGV[3]end\nz={i,k.. */
-    "' 0 0 \301}\nam\026\327\353\201d\232u,ad\203\330\260\322\203G(i\203s,z={},{}\nw=k\na" /* ' 0 0 0'}\nam(e,d,'1',d..u,ad)\na('hdel',h,e)\nG(i)\ns,z={},{}\nw=k\na */
-    "v(\203\214#s>0\240G()\264 \027\223\002d\201w\256\323\302t\273\372b\376" /* v()\nif#s>0 then G()else a('hset',c,'released',w)end\nreturn{1,tonumber */
-    "(ak),\337\n" /* (ak),f}\n */
+    "' 0 0 \301}\nan\026\327\353\201d\232u,ae\203\330\260\322\203G(i\203s,z={},{}\nw=k\na" /* ' 0 0 0'}\nan(e,d,'1',d..u,ae)\na('hdel',h,e)\nG(i)\ns,z={},{}\nw=k\na */
+    "w(\203\214#s>0\240G()\264 \027\223\002d\201w\256\323\302t\273\372b\376" /* w()\nif#s>0 then G()else a('hset',c,'released',w)end\nreturn{1,tonumber */
+    "(\205),\337\n" /* (al),f}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -441,10 +440,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 4351, "5587be2b643d1065665e5e40a0c163cd32339d0a"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 9169, "23515f64630fa6d3ab45cd56f9a45735a7b34932"};
+    {common, hand_over, share, shared}, 9110, "ff841d43f0a679bc201d2df91e601bc30a8f272e"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7677, "1ca862e148fa884ea702e30caa5cfb36c97a8baf"};
+    {common, hand_over, share, downgrade}, 7614, "19625d3fe265fc3b756c7ab780f2363196046dfc"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1895, "6a930dc9591b949e33dfbc0b937536cdf2fdce35"};

@@ -96,9 +96,9 @@ local function next_sharer(place)
 end
 
 local changes = {} -- fields of the lock hash, to be written together
-local entered = {} -- those who are let in: id, how and where they listen, what they are told
+local entered = {} -- those who are let in: id, how and where they listen, what they are told, and what publishes so
 local mine -- the token, if that is id
-local sleeper -- who that is, if it is Redisson's, and how and where it listens
+local sleeper -- who that is, if it is Redisson's, how and where it listens, and what publishes so
 local stopped -- the place of who wants the lock exclusively, or is not known, and listens
 local stale = last:sub(1, -10) ~= micros:sub(1, -10)
 
@@ -125,12 +125,12 @@ local function end_of(duration)
 end
 
 -- Lets owner in, with the next token, as grant() of common.lua does.
-local function enter(owner, duration, holds, words, bound, listens, channel)
+local function enter(owner, duration, holds, words, bound, listens, channel, tell)
   local newest = tonumber(last) or 0
   last = newest >= tonumber(micros) and newest < 2 ^ 53 and ('%.0f'):format(newest + 1) or micros
   if owner == id then mine = last end
   put(owner, last, end_of(duration), holds, words, bound)
-  entered[#entered + 1] = {owner, listens, channel, last .. ' ' .. now .. ' ' .. duration}
+  entered[#entered + 1] = {owner, listens, channel, last .. ' ' .. now .. ' ' .. duration, tell}
 end
 
 -- Lets in those first in line, and caller in its turn: at the end if it does not wait. True when
@@ -148,7 +148,7 @@ local function let_in(caller)
     elseif not waiter then
       return
     else
-      local listens, channel = reach(waiter)
+      local listens, channel, tell = reach(waiter)
       local note = waiter == noted and notes[4] or call('hget', meta, waiter)
       local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ' .. span)
       local room = (note or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]')
@@ -159,13 +159,13 @@ local function let_in(caller)
         forget(waiter)
       elseif listens and (pending or not room or full(bound)) then
         if not room then stopped = place - #entered end -- these leave the queue
-        if not patience then sleeper = {waiter, listens, channel} end
+        if not patience then sleeper = {waiter, listens, channel, tell} end
         return -- who wants it exclusively stops all behind; so does who may still come
       elseif listens then
         if coming((call('hget', lock, waiter) or ''):match('^%d+ (%d+) ')) then -- a script that was stopped has left it in the queue
           forget(waiter)
         else
-          enter(waiter, note:match(' C' .. span) or patience, '0', '0', bound, listens, channel)
+          enter(waiter, note:match(' C' .. span) or patience, '0', '0', bound, listens, channel, tell)
           place = place + 1
         end
       elseif patience then
@@ -205,12 +205,6 @@ local function clean(all)
   end
 end
 
--- As in hand_over.lua.
-local function send(how, channel, message)
-  local publish = how == 'publish' and call or redis.pcall
-  publish(how, channel, message)
-end
-
 -- Writes what has changed, and tells those who were let in. No hold may outlast the TTL, which is
 -- made longer before, and shorter after. `gone`: the field that goes.
 local function write(gone)
@@ -245,12 +239,12 @@ local function write(gone)
   if rest < ttl then call('pexpire', lock, rest) end
   if crowded then clean() end -- last, as it may take all fields that were there before
   for _, waiter in ipairs(entered) do
-    local owner, listens, channel, message = unpack(waiter)
+    local owner, listens, channel, message, tell = unpack(waiter)
     if head then forget(owner) end
-    if listens then send(listens, channel, message) end
+    if listens then tell(listens, channel, message) end
   end
   set_head(rest)
   -- Redisson sleeps for as long as it was told when it asked: for more than that, if it was not the first.
-  if sleeper and sleeper[1] == head and (rest + 1000 < ttl or #entered > 0) then send(sleeper[2], sleeper[3], '0') end
+  if sleeper and sleeper[1] == head and (rest + 1000 < ttl or #entered > 0) then sleeper[4](sleeper[2], sleeper[3], '0') end
   ttl = rest
 end

@@ -215,30 +215,28 @@ void test_long_round_trip(void)
   CHECK(held > 19000 && held < 20000); /* of the first request's 30000 */
 }
 
-/* A claim of its own stands behind the waiter timeout, and is three round trips, too. */
-void test_claim(void)
+/* a waits with a waiter timeout of 60 s and this claim; the server is so far away, ms. */
+static void queue_with_claim(uint32_t claim_ms, uint32_t round_trip_ms)
 {
   set_up();
   config.waiter_ms = 60000;
-  config.claim_ms = 2000;
+  config.claim_ms = claim_ms;
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  greet_far(100);
+  greet_far(round_trip_ms);
+}
+
+/* A claim of its own stands behind the waiter timeout, and is three round trips, too. */
+void test_claim(void)
+{
+  queue_with_claim(2000, 100);
   CHECK(sends(" 60000C2000 30000+\r\n"));
   push("message", CHANNEL("1"), "99 1700000000000 2000");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK(fairlock_engine_remaining_ms(&a, now) < 2000);
   CHECK(sends(" -1 30000+ 99\r\n")); /* who does not wait names none */
-  set_up();
-  config.waiter_ms = 60000;
-  config.claim_ms = 2000;
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  greet_far(5000);
+  queue_with_claim(2000, 5000);
   CHECK(sends(" 60000C15000 30000+\r\n"));
-  set_up();
-  config.waiter_ms = 60000;
-  config.claim_ms = 60000; /* says nothing else than no word */
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  greet_far(100);
+  queue_with_claim(60000, 100); /* says nothing else than no word */
   CHECK(sends(" 60000 30000+\r\n"));
 }
 
