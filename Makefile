@@ -160,7 +160,7 @@ $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
 
-UNIT := $(patsubst tests/unit/test_%.c,$(BUILD)/tests/unit/test_%,$(wildcard tests/unit/test_*.c))
+UNIT := $(patsubst tests/unit/test_%.c,$(BUILD)/tests/unit/test_%,$(wildcard tests/unit/test_*.c)) $(BUILD)/tests/unit/test_one_task
 SUITES += $(UNIT)
 
 $(BUILD)/tests/unit/test_unpack: $(BUILD)/tests/sim/sha1.o
@@ -181,7 +181,19 @@ $(BUILD)/tests/unit/test_work: override LDFLAGS += $(addprefix -Wl$(comma)--wrap
 # Its tasks do not end their sleep by themselves.
 $(BUILD)/tests/unit/test_client: override LDFLAGS += -Wl$(comma)--wrap=port_event_wait
 
-$(UNIT): %: %.o $(FRAME) $(BUILD)/liblock.a
+# The library of a program with one task (tests/sim builds it), and the engine's tests on that.
+ONE_TASK_UNIT := $(addprefix $(BUILD)/tests/unit/test_,single single_long)
+ONE_TASK_TESTS := $(patsubst %.c,$(BUILD)/one_task/%.o,$(ENGINE_TESTS) $(addprefix tests/unit/,test_engine.c engine_fixture.c))
+$(ONE_TASK_TESTS): CPPFLAGS += -Itests -D_DEFAULT_SOURCE
+$(ONE_TASK_TESTS): INCLUDES := -Iresp -Iport -Iport/single -Ilock
+
+$(BUILD)/tests/unit/test_one_task: $(ONE_TASK_TESTS) $(FRAME)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(ONE_TASK_UNIT): %: %.o $(FRAME)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(filter-out %/test_one_task $(ONE_TASK_UNIT),$(UNIT)): %: %.o $(FRAME) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 # Every test, the demo and the benchmarks start $(BUILD)/redis-server, which runs the server that

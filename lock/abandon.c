@@ -11,7 +11,7 @@
  *
  * A program that gives up no handle does not link this file.
  */
-#include "share.h"
+#include "internal.h"
 
 #include <string.h>
 
@@ -105,10 +105,11 @@ static void move(struct fairlock *from, struct fairlock_rest *rest)
   struct fairlock_engine *engine = from->engine;
   struct fairlock *to = &rest->handle.handle;
   fairlock_schedule_remove(from);
-  if (from->keep & SHARES) rest->handle = *fairlock_shared_of(from);
+  if (shares(from)) rest->handle = *shared_of(from);
   else *to = *from;
   from->engine = NULL;
-  fairlock_schedule_insert(to, to->due);
+  fairlock_schedule_insert(to, engine->now + HORIZON_MS);
+  fairlock_turns_update(to);
   if (engine->request.handle == from) engine->request.handle = to;
   if (engine->addressee == from) engine->addressee = to;
   if (rest->name == NULL) return;
@@ -121,7 +122,7 @@ int fairlock_engine_abandon(struct fairlock *handle, struct fairlock_rest *rest,
   struct fairlock_engine *engine = handle->engine;
   if (rest->name != NULL && rest->name_size < handle->name_size) return FAIRLOCK_TOO_LONG;
   engine->now = now;
-  if (asking(handle)) abandon_request(handle);
+  if (querying(handle)) abandon_request(handle);
   fairlock_handle_abandon(handle);
   move(handle, rest);
   if (is_out(&rest->handle.handle)) {

@@ -9,10 +9,15 @@
 
 #include <string.h>
 
-/* Writes the argument of the script; break.lua describes it. */
-static void write_break(struct resp_writer *writer, const struct fairlock_request *request)
+static const struct fairlock_target *target_of(const struct fairlock *handle)
 {
-  const struct fairlock_target *target = request->handle->by.hold;
+  return (const void *)((const char *)handle->by.inquiry - offsetof(struct fairlock_target, own));
+}
+
+/* Writes the words of the script's argument; break.lua describes them. */
+static void write_words(struct resp_writer *writer, const struct fairlock_request *request)
+{
+  const struct fairlock_target *target = target_of(request->handle);
   const char *holder = target->holder != NULL ? target->holder : "*";
   resp_write_raw(writer, holder, strlen(holder));
   fairlock_request_write_number(writer, ' ', request->expires);
@@ -20,6 +25,16 @@ static void write_break(struct resp_writer *writer, const struct fairlock_reques
   fairlock_request_write_number(writer, ' ', 0);
   if (target->token != 0 && target->token != FAIRLOCK_ANY_TOKEN)
     fairlock_request_write_number(writer, ' ', (int64_t)target->token);
+}
+
+static void write_argument(struct resp_writer *writer, const struct fairlock_request *request)
+{
+  struct resp_writer nowhere;
+  resp_writer_init(&nowhere, NULL, 0, 0);
+  write_words(&nowhere, request);
+  resp_write_header(writer, RESP_BULK_STRING, (int64_t)nowhere.total);
+  write_words(writer, request);
+  resp_write_end(writer);
 }
 
 /*
@@ -38,19 +53,34 @@ static bool can_be_named(const struct fairlock_target *target)
   return good && (target->token <= LARGEST || target->token == FAIRLOCK_ANY_TOKEN);
 }
 
+/* The reply, {state, value, now}, has ended. */
+static int end_break(struct fairlock_engine *engine)
+{
+  const int64_t *values = engine->values;
+  int status = fairlock_reply_end(engine);
+  if (status != FAIRLOCK_OK || values[0] == 1) return status;
+  if (values[0] != -2) return values[1] != 0 ? FAIRLOCK_NOT_LISTENING : FAIRLOCK_NOT_HELD;
+  /* the request had expired: it is sent again, by the server's present time */
+  fairlock_reply_set_time(engine, values[2], fairlock_pipeline_next_answered(engine)->sent_at[0]);
+  return FAIRLOCK_PENDING;
+}
+
 static const struct fairlock_query breaking = {.script = &fairlock_break_script,
-                                               .write_words = write_break};
+                                               .words = 8,
+                                               .text = BREAK_TEXT,
+                                               .write = write_argument,
+                                               .element = fairlock_reply_take_number,
+                                               .end = end_break};
 
 static int begin_breaking(struct fairlock *handle, struct fairlock_target *target, int8_t mode,
                           uint32_t now)
 {
   handle->engine->now = now;
   if (!can_be_named(target)) return FAIRLOCK_INVALID;
-  int status = fairlock_handle_begin_query(handle, FORCING);
+  int status = fairlock_handle_begin_query(handle, &target->own);
   if (status != FAIRLOCK_PENDING) return status;
-  target->own.breaking = &breaking;
+  target->own.query = &breaking;
   target->own.mode = mode;
-  handle->by.hold = target;
   return status;
 }
 

@@ -362,11 +362,11 @@ int fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log)
   return FAIRLOCK_OK;
 }
 
-int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing)
+int fairlock_use_downgrading(struct fairlock_client *client, struct fairlock_downgrading *option)
 {
-  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && sharing != NULL);
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && option != NULL);
   if (forked(client)) return FAIRLOCK_FORKED;
-  fairlock_engine_share(&client->engine, sharing);
+  fairlock_engine_use_downgrading(&client->engine, option);
   return FAIRLOCK_OK;
 }
 

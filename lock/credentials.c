@@ -43,6 +43,9 @@ static bool ask(struct fairlock_credentials *credentials, bool sentinel)
   return true;
 }
 
+/* Of an AUTH. */
+static const struct fairlock_query no_script = {.text = 0};
+
 /* Makes the next AUTH due in so many ms. */
 static void schedule(struct fairlock *handle, uint32_t in_ms)
 {
@@ -74,7 +77,7 @@ static bool ask_first(struct fairlock_credentials *credentials)
   static const char none[] = "no credentials at present";
   struct fairlock_engine *engine = credentials->own.handle.engine;
   const struct resp_event reason = {.data = (const uint8_t *)none, .size = sizeof none - 1};
-  bool sentinel = engine->topology != NULL && engine->topology->own.asks;
+  bool sentinel = engine->topology != NULL && engine->topology->own.to_sentinel;
   if (ask(credentials, sentinel)) {
     use(credentials);
     return true;
@@ -173,6 +176,7 @@ void fairlock_engine_use_credentials(struct fairlock_engine *engine,
   if (before != NULL) fairlock_schedule_remove(&credentials_of(before)->own.handle);
   memset(handle, 0, sizeof *handle);
   handle->engine = engine;
+  handle->query = &no_script;
   fairlock_schedule_insert(handle, engine->now + HORIZON_MS);
   credentials->own.refused[false] = false;
   credentials->own.refused[true] = false;

@@ -65,9 +65,6 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
 int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name,
                         size_t size);
 
-/* Lets engine have handles that share their locks: see fairlock_use_sharing(). */
-void fairlock_engine_share(struct fairlock_engine *engine, struct fairlock_sharing *sharing);
-
 /* The same for shared->handle, which shares the lock with others: see fairlock_init_shared(). */
 int fairlock_engine_add_shared(struct fairlock_engine *engine, struct fairlock_shared *shared,
                                const char *name, size_t size, uint32_t limit);
@@ -115,6 +112,8 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
                             uint32_t now);
 int fairlock_engine_release(struct fairlock *handle, uint32_t now);
 int fairlock_engine_cancel(struct fairlock *handle, uint32_t now);
+void fairlock_engine_use_downgrading(struct fairlock_engine *engine,
+                                     struct fairlock_downgrading *option);
 int fairlock_engine_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
                               uint32_t lease_ms, uint32_t now);
 

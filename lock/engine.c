@@ -79,6 +79,7 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
   handle->name = name;
   handle->name_size = (uint16_t)size;
   handle->number = ++engine->last_number;
+  handle->query = &fairlock_lock_query;
   fairlock_schedule_insert(handle, engine->now + HORIZON_MS);
   return FAIRLOCK_OK;
 }
@@ -185,24 +186,23 @@ static void make_id(struct fairlock_engine *engine)
 
 /*
  * The greeting was answered, so the server's time is known, and with it when the requests of old
- * connections have expired. But this may be another server. If its clock is behind, the wait is at most
- * the longest life of a request. If it is ahead, the server that has got them may be the master again on
- * the next connection: so the newest of them is given response_ms by our clock. That was its life, unless
- * a longer round trip was measured when it was sent.
+ * connections have expired. Another server's clock may differ, so that wait is clamped: at least until
+ * the newest request is response_ms old by our clock, which was its life, and at most the longest life
+ * of a request.
  */
 void fairlock_engine_greeted(struct fairlock_engine *engine)
 {
-  int64_t wait = engine->last_expiry - engine->server_now + 1;
+  uint32_t wait = engine->last_expiry + 1 - (uint32_t)engine->server_now;
   uint32_t age = engine->now - engine->requested_at;
   uint32_t left = age < engine->response_ms ? engine->response_ms - age : 0;
-  if (wait < left) wait = left;
-  if (wait > engine->request_life_ms) wait = engine->request_life_ms;
-  engine->in_doubt_ms = (uint32_t)wait + margin((uint32_t)wait);
+  if (!reached(wait, left)) wait = left;
+  wait = shorter(wait, engine->request_life_ms);
+  engine->in_doubt_ms = wait + margin(wait);
   make_id(engine);
   set_stage(engine, UP);
   engine->connect_requested = false;
   engine->counters.connections++;
-  fairlock_handle_reschedule_all(engine);
+  fairlock_turns_update_all(engine);
 }
 
 /*
@@ -213,7 +213,7 @@ void fairlock_engine_greeted(struct fairlock_engine *engine)
 static bool gives_up(const struct fairlock *handle, int status)
 {
   bool comes = handle->phase == QUEUEING && !(handle->flags & QUEUED);
-  return handle->phase == TRYING || asking(handle) || (comes && status == FAIRLOCK_UNTRUSTED);
+  return handle->phase == TRYING || querying(handle) || (comes && status == FAIRLOCK_UNTRUSTED);
 }
 
 /* An attempt to connect has failed. all: every operation fails, not only those that cannot wait. */
@@ -223,7 +223,7 @@ static void fail_all(struct fairlock_engine *engine, int status, bool all)
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     if (all || gives_up(handle, status)) fairlock_handle_on_failed(handle, status);
   }
-  fairlock_handle_reschedule_all(engine);
+  fairlock_turns_update_all(engine);
 }
 
 /* The server has refused the greeting. Unless it is only unavailable, every operation fails. */
@@ -260,7 +260,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->receive_end = 0;
   fairlock_pipeline_end(engine);
   if (failed) fail_all(engine, engine->last_error, false);
-  else fairlock_handle_reschedule_all(engine);
+  else fairlock_turns_update_all(engine);
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }
 
@@ -286,13 +286,10 @@ static bool connection_needed(const struct fairlock_engine *engine, uint32_t now
   return handle != NULL;
 }
 
-/* The handle that sends next, or NULL: the first of the schedule, if it may send now. */
+/* The handle that sends next, or NULL. */
 static struct fairlock *next_to_send(const struct fairlock_engine *engine)
 {
-  struct fairlock *handle = engine->first;
-  bool sends =
-      handle != NULL && !fairlock_pipeline_full(engine) && fairlock_handle_may_send(handle);
-  return sends ? handle : NULL;
+  return fairlock_pipeline_full(engine) ? NULL : fairlock_turns_sender(engine);
 }
 
 unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t now)
@@ -422,21 +419,10 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
   return limit;
 }
 
-/*
- * When the caller has to come back at the latest. A handle that may send is due, but sending needs
- * no tick. So what counts is when something of that handle ends, and when the handles below it are
- * due.
- */
+/* When the caller has to come back at the latest. */
 static uint32_t next_due(const struct fairlock_engine *engine)
 {
-  uint32_t next = connection_limit(engine);
-  const struct fairlock *handle = engine->first;
-  while (handle != NULL) {
-    bool sends = fairlock_handle_may_send(handle);
-    next = earlier(next, sends ? engine->now + fairlock_handle_ends_in(handle) : handle->due);
-    handle = fairlock_schedule_next(handle, sends);
-  }
-  return next;
+  return fairlock_turns_next(engine, connection_limit(engine));
 }
 
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
@@ -444,17 +430,10 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
   engine->now = now;
   if (engine->drained_at != now && has_come(now, engine->next + OVERSLEPT_MS))
     engine->overslept = true;
-  /* nobody has ticked for so long that times in the schedule may have wrapped around */
-  if (engine->next + HORIZON_MS - now - 1 >= 2 * HORIZON_MS) fairlock_handle_reschedule_all(engine);
   uint32_t limit = connection_limit(engine);
   bool dead = engine->stage != CLOSED && reached(fairlock_engine_read_until(engine), limit);
   if (dead) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
-  struct fairlock *handle = engine->first;
-  while (handle != NULL) {
-    bool is_due = reached(now, handle->due);
-    bool moved = is_due && fairlock_handle_on_tick(handle);
-    handle = moved ? engine->first : fairlock_schedule_next(handle, is_due);
-  }
+  fairlock_turns_tick(engine);
   engine->next = dead ? now + HORIZON_MS : next_due(engine);
 }
 

@@ -35,7 +35,7 @@
  * the client's mutex locked. So they must be short, must not wait, and must not call the library:
  * with this client, that would never return. Set a flag, or cut the motor's power.
  *
- * Options. A log, credentials that change, servers that move, locks that are kept, or shared, have a
+ * Options. A log, credentials that change, servers that move, locks that are kept, and downgrades have a
  * struct and a function each. Fill in the struct, and call the function after fairlock_client_init(),
  * before the first operation. It returns FAIRLOCK_OK, or why the option is not used: look at it, as a
  * later release may find more to refuse. A second call replaces the first, but fairlock_follow()
@@ -170,7 +170,7 @@ const char *fairlock_status_name(int status);
 #define fairlock_set_log             PORT_NAMED(fairlock_set_log)
 #define fairlock_use_credentials     PORT_NAMED(fairlock_use_credentials)
 #define fairlock_use_keeping         PORT_NAMED(fairlock_use_keeping)
-#define fairlock_use_sharing         PORT_NAMED(fairlock_use_sharing)
+#define fairlock_use_downgrading     PORT_NAMED(fairlock_use_downgrading)
 #define fairlock_abandon             PORT_NAMED(fairlock_abandon)
 #define fairlock_start_force_release PORT_NAMED(fairlock_start_force_release)
 #define fairlock_start_ask_release   PORT_NAMED(fairlock_start_ask_release)
@@ -705,21 +705,14 @@ int fairlock_use_keeping(struct fairlock_client *client, struct fairlock_keeping
 
 #define FAIRLOCK_LIMIT_MAX 1000U /* the largest limit */
 
-/* An option: locks that are shared. */
-struct fairlock_sharing {
-  struct fairlock_sharing_state own; /* private */
-};
-
 /* A handle that shares its lock. */
 struct fairlock_shared {
   struct fairlock handle; /* for all functions of a handle */
 
   /* the rest is private */
   uint16_t limit;
+  struct fairlock_shared_state own;
 };
-
-/* Lets the client have handles that share their locks. Returns FAIRLOCK_OK. */
-int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing);
 
 /*
  * Makes shared->handle a view of the lock called name, a string, that shares it;
@@ -735,19 +728,26 @@ int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing
  * A program that wants the lock exclusively at times has a second handle for that, and does not wait
  * by the one while it holds by the other: two who do would wait for each other. So there is no
  * upgrade: release, acquire exclusively, and look again at what was read. Returns FAIRLOCK_OK,
- * _TOO_LONG, or _INVALID: a name or a limit out of its range, or a client without
- * fairlock_use_sharing().
+ * _TOO_LONG, or _INVALID: a name or a limit out of its range.
  */
 int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
                          const char *name, uint32_t limit);
 int fairlock_init_shared_bytes(struct fairlock_shared *shared, struct fairlock_client *client,
                                const void *name, size_t size, uint32_t limit);
 
+/* An option: holds that are exclusive become shared ones. */
+struct fairlock_downgrading {
+  struct fairlock_downgrading_state own; /* private */
+};
+
+/* Lets the client downgrade. Returns FAIRLOCK_OK. */
+int fairlock_use_downgrading(struct fairlock_client *client, struct fairlock_downgrading *option);
+
 /*
  * From exclusive to shared: shared, of the same client and lock, gets the hold of exclusive, with a
  * larger token and this lease. Others may join, but nobody gets in between. If exclusive is not held
- * exactly once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD,
- * _INVALID, _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
+ * exactly once, by the calling task, or shared is in use, or the client does not use downgrading, nothing is
+ * done: FAIRLOCK_NOT_HELD, _INVALID, _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
  *   FAIRLOCK_OK    shared holds
  *   FAIRLOCK_LOST  the hold had ended before, or the new one by the time the call returned
  *   others         as for fairlock_acquire() without a limit. If something is left of a hold,
@@ -906,7 +906,7 @@ struct fairlock_target {
                          acquired the lock again, the new hold is meant, too */
 
   /* the rest is private */
-  struct fairlock_target_state own;
+  struct fairlock_inquiry own;
 };
 
 /*

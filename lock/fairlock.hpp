@@ -19,7 +19,6 @@
  *     fairlock_stop(client.native_handle());
  *     renews.join();
  *
- *     client.use_sharing();                              at the beginning, for these two
  *     fair::shared_mutex valve(client, "valve:7");
  *     std::shared_lock<fair::shared_mutex> reads(valve);
  *     fair::semaphore downloads(client, "downloads", 10); at most ten, wherever they are, eight here
@@ -334,12 +333,12 @@ public:
   }
 
   /*
-   * fairlock_use_sharing(), for shared mutexes and semaphores, and its status, or status(). Call it
-   * before anything is acquired.
+   * fairlock_use_downgrading(), for basic_shared_mutex::downgrade(), and its status, or status(). Call
+   * it before anything is acquired.
    */
-  int use_sharing() noexcept
+  int use_downgrading() noexcept
   {
-    return status_ == FAIRLOCK_OK ? fairlock_use_sharing(&client_, &sharing_) : status_;
+    return status_ == FAIRLOCK_OK ? fairlock_use_downgrading(&client_, &downgrading_) : status_;
   }
 
   /* For all functions of fairlock.h, if status() is FAIRLOCK_OK. */
@@ -350,7 +349,7 @@ public:
 
 private:
   fairlock_client client_;
-  fairlock_sharing sharing_;
+  fairlock_downgrading downgrading_;
   int status_;
 };
 
@@ -639,7 +638,7 @@ private:
 template <unsigned Threads> class basic_shared_mutex
 {
 public:
-  /* As for a handle. If the client did not use_sharing(): FAIRLOCK_INVALID. */
+  /* As for a handle. */
   basic_shared_mutex(client &of, const char *name,
                      detail::lease lease = detail::lease::renewed()) noexcept
       : seats_(), room_(), guard_(), client_(of.native_handle()), lease_ms_(lease.ms), open_(0),
@@ -792,7 +791,7 @@ public:
   /*
    * fairlock_downgrade(): the calling thread, which has it exclusively, shares it after FAIRLOCK_OK,
    * and unlocks that. With std::unique_lock, release() that, and give the lock to a std::shared_lock
-   * by std::adopt_lock.
+   * by std::adopt_lock. If the client did not use_downgrading(): FAIRLOCK_INVALID.
    */
   int downgrade() noexcept
   {
@@ -965,7 +964,7 @@ template <unsigned Permits> class basic_semaphore
 public:
   /*
    * limit: 1 to FAIRLOCK_LIMIT_MAX; the smallest in use binds, see fairlock_init_shared().
-   * The rest as for a handle. If the client did not use_sharing(): FAIRLOCK_INVALID.
+   * The rest as for a handle.
    */
   basic_semaphore(client &of, const char *name, std::uint32_t limit,
                   detail::lease lease = detail::lease::renewed()) noexcept

@@ -47,8 +47,7 @@ static const struct {
     [LEAVING] = {KIND_LEAVE, 0, 1},
     [REMOVING] = {KIND_LEAVE, 0, 1},
     [LOST] = {0, 0, 0},
-    [FORCING] = {KIND_FORCE, 0, 1},
-    [INSPECTING] = {KIND_INSPECT, 0, 1},
+    [QUERYING] = {KIND_QUERY, 0, 1},
     [AUTHENTICATING] = {KIND_AUTH, 0, 1},
 };
 
@@ -163,16 +162,16 @@ static void leave(struct fairlock *handle, int result)
 }
 
 /*
- * The hold with handle->token has begun, and is valid until handle->ends_at. way: the counter to
+ * The hold with handle->token has begun, and is valid until handle->ends_at. counter: the one to
  * raise if the handle had to wait, `granted` or `polled`. A handover has to be confirmed; until
  * then its lease is the waiter timeout.
  */
-static void begin_hold(struct fairlock *handle, uint32_t *way)
+static void begin_hold(struct fairlock *handle, uint32_t *counter)
 {
   /* if something is owed, the grant may be for an earlier place in the queue */
   bool unconfirmed = handle->flags & (QUEUED | OWED) || handle->in_doubt & KIND_ACQUIRE;
   handle->engine->counters.acquisitions++;
-  if (handle->flags & QUEUED) ++*way;
+  if (handle->flags & QUEUED) ++*counter;
   set_phase(handle, HELD);
   handle->holds = 1;
   handle->flags &= (uint8_t) ~(QUEUED | OWED);
@@ -202,7 +201,7 @@ static uint32_t at_least_left(const struct fairlock *handle, uint32_t lease_ms)
 static uint32_t lease_asked(const struct fairlock *handle)
 {
   if (handle->phase != REENTERING) return handle->lease_ms;
-  return at_least_left(handle, config_or(handle->reentry_lease_ms, renewed_lease(handle)));
+  return at_least_left(handle, config_or(handle->of.reentry_lease_ms, renewed_lease(handle)));
 }
 
 /*
@@ -211,7 +210,7 @@ static uint32_t lease_asked(const struct fairlock *handle)
  */
 static bool says_renewed(const struct fairlock *handle, uint32_t lease_ms)
 {
-  bool starts = handle->phase == REENTERING && handle->reentry_lease_ms == 0;
+  bool starts = handle->phase == REENTERING && handle->of.reentry_lease_ms == 0;
   return (starts || handle->flags & RENEWS) && lease_ms == renewed_lease(handle);
 }
 
@@ -273,7 +272,7 @@ static uint32_t limit_in(const struct fairlock *handle)
   return over(handle, now) ? 0 : handle->ends_at - now;
 }
 
-/* The schedule */
+/* When it is due */
 
 /* True for a waiter in the queue whose heartbeats were all answered, and none refused. */
 static bool heartbeats_answered(const struct fairlock *handle)
@@ -332,39 +331,14 @@ uint32_t fairlock_handle_ends_in(const struct fairlock *handle)
   return in_ms;
 }
 
-/* In how many ms the schedule has to look at the handle. */
-static uint32_t due_in(const struct fairlock *handle)
+/* In how many ms the handle has to be looked at, unless it may send. */
+uint32_t fairlock_handle_due_in(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  if (fairlock_handle_may_send(handle)) return 0;
   uint32_t in_ms = fairlock_handle_ends_in(handle);
-  bool waits = has_come(engine->now, handle->sends_at); /* it waits for an answer or a connection */
+  /* it has nothing to send, or waits for an answer or a connection */
+  bool waits = requests[handle->phase].most == 0 || has_come(engine->now, handle->sends_at);
   return waits ? in_ms : sooner(engine->now, in_ms, handle->sends_at);
-}
-
-/*
- * Moves the handle in the schedule. Call this after a change that may make the handle due earlier.
- * One that makes it due later needs no call: the schedule then looks at the handle once in vain. A
- * handle that is due already keeps its turn.
- */
-static void reschedule(struct fairlock *handle)
-{
-  uint32_t now = handle->engine->now;
-  uint32_t in_ms = due_in(handle);
-  if (in_ms == 0 ? reached(now, handle->due) : handle->due == now + in_ms) return;
-  fairlock_schedule_remove(handle);
-  fairlock_schedule_insert(handle, now + in_ms);
-}
-
-/* Schedules every handle anew, because something has changed on which all depend. */
-void fairlock_handle_reschedule_all(struct fairlock_engine *engine)
-{
-  struct fairlock *rest = engine->first;
-  engine->first = NULL;
-  while (rest != NULL) {
-    struct fairlock *handle = fairlock_schedule_take(&rest);
-    fairlock_schedule_insert(handle, engine->now + due_in(handle));
-  }
 }
 
 /* Ends the wait, the hold, or the leaving, if its limit is reached. */
@@ -385,7 +359,7 @@ static int begin(struct fairlock *handle, enum phase phase)
   handle->answer = FAIRLOCK_PENDING;
   handle->answered_at = handle->engine->now;
   send_now(handle);
-  reschedule(handle);
+  fairlock_turns_update(handle);
   return FAIRLOCK_PENDING;
 }
 
@@ -393,7 +367,7 @@ static int begin(struct fairlock *handle, enum phase phase)
 static int reenter(struct fairlock *handle, uint32_t lease_ms)
 {
   if (handle->flags & RENEWS) lease_ms = 0;
-  handle->reentry_lease_ms = lease_ms == 0 ? 0 : at_least_left(handle, lease_ms);
+  handle->of.reentry_lease_ms = lease_ms == 0 ? 0 : at_least_left(handle, lease_ms);
   return begin(handle, REENTERING);
 }
 
@@ -417,7 +391,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->phase == LOST) return FAIRLOCK_LOST;
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   if (handle->phase == HELD) return reenter(handle, lease_ms);
-  unsigned flags = handle->flags & ~(unsigned)(QUEUED | UNCONFIRMED | ENDLESS);
+  unsigned flags = handle->flags & ~(unsigned)(QUEUED | UNCONFIRMED | ENDLESS | INHERITS);
   if (ending(handle)) flags |= OWED; /* the hold or place that it was leaving may still be there */
   else handle->left_until = now;
   if (wait_ms == FAIRLOCK_FOREVER) flags |= ENDLESS;
@@ -435,7 +409,7 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   expire(handle);
   if (handle->phase == LOST) {
     if (--handle->holds == 0) leave(handle, FAIRLOCK_LOST);
-    reschedule(handle);
+    fairlock_turns_update(handle);
     return FAIRLOCK_LOST;
   }
   if (handle->phase != HELD) return FAIRLOCK_NOT_HELD;
@@ -450,7 +424,7 @@ int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
   handle->engine->now = now;
   if (!waiting(handle)) return FAIRLOCK_NOT_HELD;
   leave(handle, FAIRLOCK_CANCELLED);
-  reschedule(handle);
+  fairlock_turns_update(handle);
   return FAIRLOCK_OK;
 }
 
@@ -458,19 +432,20 @@ int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
  * Begins an inspection, or what break.c does. If the lock is kept, it is released first, and keep.c
  * begins the query after that.
  */
-int fairlock_handle_begin_query(struct fairlock *handle, enum phase phase)
+int fairlock_handle_begin_query(struct fairlock *handle, const struct fairlock_inquiry *inquiry)
 {
   bool kept = handle->phase == RELEASING && handle->keep & KEPT;
   if (pending(handle) || !(kept || handle->phase == FREE)) return FAIRLOCK_IN_PROGRESS;
-  if (!kept) return begin(handle, phase);
-  handle->keep = (uint8_t)(handle->keep | (phase == INSPECTING ? INSPECTS : BREAKS));
+  handle->by.inquiry = inquiry;
+  if (!kept) return begin(handle, QUERYING);
+  handle->keep |= QUERIES;
   return begin(handle, RELEASING);
 }
 
 /* The release before a query was answered: begins the query. */
-void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase)
+void fairlock_handle_continue_query(struct fairlock *handle)
 {
-  begin(handle, phase);
+  begin(handle, QUERYING);
 }
 
 /*
@@ -480,7 +455,7 @@ void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase)
 void fairlock_handle_abandon(struct fairlock *handle)
 {
   handle->awaited = true; /* so that `ended` is not called */
-  if (asking(handle) || (waiting(handle) && nothing_there(handle))) {
+  if (querying(handle) || (waiting(handle) && nothing_there(handle))) {
     become_free(handle, FAIRLOCK_CANCELLED);
   } else if (handle->phase != FREE) {
     set_phase(handle, LEAVING);
@@ -579,7 +554,8 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
   if (request->lease_ms != 0) fairlock_handle_outlast(handle, request->lease_ms);
   request->subscribe =
       subscription == 0 ? listens : subscription == SUBSCRIBED && handle->phase == REMOVING;
-  request->eval = engine->eval & kind;
+  request->query = query_of(handle);
+  request->eval = engine->eval & request->query->text;
   /* the text is sent once: the server stores it, and receives later requests after it */
   engine->eval ^= request->eval;
   request->wait = engine->synced && request->lease_ms != 0;
@@ -587,7 +563,7 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
   if (request->subscribe) handle->flags |= SUBSCRIBING;
   fairlock_pipeline_send(handle);
   handle->sends_at = next_by_clock(handle);
-  reschedule(handle);
+  fairlock_turns_update(handle);
 }
 
 /* Replies */
@@ -641,7 +617,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
 void fairlock_handle_send_at(struct fairlock *handle, uint32_t time)
 {
   handle->sends_at = time;
-  reschedule(handle);
+  fairlock_turns_update(handle);
 }
 
 /*
@@ -682,7 +658,7 @@ static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
     lose(handle);
     return;
   }
-  if (handle->phase == REENTERING) set_lease(handle, handle->reentry_lease_ms);
+  if (handle->phase == REENTERING) set_lease(handle, handle->of.reentry_lease_ms);
   handle->holds = (uint16_t)((int32_t)handle->holds + requests[handle->phase].change);
   if (handle->phase == HELD && !(handle->flags & UNCONFIRMED)) handle->engine->counters.renewals++;
   extend(handle, sent_at);
@@ -766,7 +742,7 @@ static void reply_refused(struct fairlock *handle, int status)
   if (stopped && engine->error[0] != 'N') fairlock_handle_owe(handle);
   if (handle->phase == TRYING || (handle->phase == QUEUEING && !passes)) {
     leave(handle, status);
-  } else if (asking(handle) || (handle->phase == REMOVING && !passes)) {
+  } else if (querying(handle) || (handle->phase == REMOVING && !passes)) {
     become_free(handle, status);
   } else {
     if (!passes || handle->phase == LEAVING) end_operation(handle, status);
@@ -788,10 +764,7 @@ static void reply_useful(struct fairlock *handle, uint32_t sent_at)
   if (waiting(handle)) reply_waiting(handle, done, sent_at);
   else if (holding(handle)) reply_held(handle, done, sent_at);
   else if (ending(handle)) reply_ending(handle, done, sent_at);
-  else if (done || handle->phase == INSPECTING) become_free(handle, FAIRLOCK_OK);
-  else
-    become_free(handle,
-                handle->engine->values[1] != 0 ? FAIRLOCK_NOT_LISTENING : FAIRLOCK_NOT_HELD);
+  else become_free(handle, FAIRLOCK_OK);
 }
 
 static void reply(struct fairlock *handle, int status, uint32_t sent_at)
@@ -830,7 +803,7 @@ void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent
   /* requests of older kinds have been answered, too */
   fairlock_pipeline_limit_kinds(handle, fairlock_handle_kind(handle));
   reply(handle, status, sent_at);
-  reschedule(handle);
+  fairlock_turns_update(handle);
 }
 
 /*
@@ -857,13 +830,13 @@ static void on_grant(struct fairlock *handle, const int64_t message[3])
   uint64_t token = (uint64_t)message[0];
   uint32_t claim_ms = (uint32_t)message[2];
   /* how much later the grant was made than the newest time of the server that we know */
-  uint64_t age = (uint64_t)(message[1] - engine->server_now);
+  uint32_t age = (uint32_t)message[1] - (uint32_t)engine->server_now;
   /* a leave was sent before this grant came, and may have ended the hold */
   if (fairlock_pipeline_in_flight(handle) & KIND_LEAVE) return;
   if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* before that, or weeks later */
   if (token <= handle->token) return; /* a new master whose clock is behind may say so */
   if (claim_ms > engine->waiter_ms) claim_ms = engine->waiter_ms;
-  uint32_t left = safe_part((uint32_t)age + claim_ms);
+  uint32_t left = safe_part(age + claim_ms);
   uint32_t elapsed = engine->now - engine->asked_at; /* it may be weeks */
   left = left > elapsed ? left - elapsed : 0;
   /* more than claim or lease cannot be left, unless the server's clock is wrong */
@@ -902,7 +875,7 @@ void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3
     handle->left_until = handle->engine->now + handle->engine->waiter_ms;
     leave(handle, FAIRLOCK_OK);
   }
-  reschedule(handle);
+  fairlock_turns_update(handle);
 }
 
 /* The connection and time */
@@ -932,7 +905,7 @@ void fairlock_handle_on_broken(struct fairlock *handle)
   }
   /* ask again at once: the next server may not know the hold or the place */
   bool asks = waiting(handle) || (holding(handle) && handle->flags & RENEWS);
-  if (asks || (kinds != 0 && (active(handle) || asking(handle)))) send_now(handle);
+  if (asks || (kinds != 0 && (active(handle) || querying(handle)))) send_now(handle);
 }
 
 /*
@@ -946,7 +919,7 @@ void fairlock_handle_on_failed(struct fairlock *handle, int status)
     /* gives the leave this much more time before it counts as unanswered, too */
     handle->answered_at += handle->engine->response_ms;
     leave(handle, status);
-  } else if (asking(handle) || (handle->phase == REMOVING && nothing_there(handle))) {
+  } else if (querying(handle) || (handle->phase == REMOVING && nothing_there(handle))) {
     abandon_request(handle);
     become_free(handle, status);
   } else {
@@ -957,13 +930,12 @@ void fairlock_handle_on_failed(struct fairlock *handle, int status)
 }
 
 /*
- * Does what is due. Returns false if nothing changes, because the handle has to wait before it can
- * send, or because input has to be read first.
+ * Does what is due: perhaps nothing, because the handle has to wait before it can send, or because
+ * input has to be read first.
  */
-bool fairlock_handle_on_tick(struct fairlock *handle)
+void fairlock_handle_on_tick(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
-  uint32_t due_before = handle->due;
   /*
    * the heartbeat came due after the last tick, and could not be sent: silence counts from now on
    */
@@ -977,6 +949,5 @@ bool fairlock_handle_on_tick(struct fairlock *handle)
     if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED;
     handle->in_doubt = 0;
   }
-  reschedule(handle); /* it does not move if nothing has changed, so a walk can go on from there */
-  return handle->due != due_before;
+  fairlock_turns_update(handle);
 }

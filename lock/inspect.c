@@ -142,8 +142,18 @@ static int end_report(struct fairlock_engine *engine)
   return FAIRLOCK_PROTOCOL;
 }
 
-static const struct fairlock_query inspection = {
-    .script = &fairlock_inspect_script, .element = take_report, .end = end_report};
+static void write_nothing(struct resp_writer *writer, const struct fairlock_request *request)
+{
+  (void)writer;
+  (void)request;
+}
+
+static const struct fairlock_query inspection = {.script = &fairlock_inspect_script,
+                                                 .words = 7,
+                                                 .text = INSPECT_TEXT,
+                                                 .write = write_nothing,
+                                                 .element = take_report,
+                                                 .end = end_report};
 
 int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,
                             uint32_t now)
@@ -151,13 +161,14 @@ int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, 
   struct fairlock_engine *engine = handle->engine;
   const struct fairlock *other = engine->first;
   for (; other != NULL; other = fairlock_schedule_next(other, true)) {
-    bool inspects =
-        other->keep & INSPECTS && other->phase == RELEASING && other->result == FAIRLOCK_PENDING;
-    if (other->phase == INSPECTING || inspects) return FAIRLOCK_IN_PROGRESS;
+    bool follows =
+        other->keep & QUERIES && other->phase == RELEASING && other->result == FAIRLOCK_PENDING;
+    bool queries = other->phase == QUERYING || follows;
+    if (queries && other->by.inquiry == &engine->inspection) return FAIRLOCK_IN_PROGRESS;
   }
   engine->now = now;
-  engine->inspection = &inspection;
+  engine->inspection.query = &inspection;
   engine->report = report;
   engine->report_context = context;
-  return fairlock_handle_begin_query(handle, INSPECTING);
+  return fairlock_handle_begin_query(handle, &engine->inspection);
 }

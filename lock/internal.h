@@ -4,7 +4,8 @@
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   pipeline.c    unanswered requests: their sequence numbers, and whose answer comes next
- *   schedule.c    when each handle is next due
+ *   schedule.c    all handles, by when each is due
+ *   turns.c       which handles are due, and which of them sends next
  *   handle.c      the handles: what an operation, a reply, a message and the time do to each
  *   request.c     writes requests
  *   texts.c       sends a script's text to a server that does not know it
@@ -21,7 +22,7 @@
  *   share.c       locks that are shared
  *   downgrade.c   a hold that is exclusive becomes a shared one
  *   abandon.c     handles that are given up, and leave in the background
- *   links.c       the chain of topology, share, events, keep, credentials and abandon: struct fairlock_hooks
+ *   links.c       the chain of those that take part in the connection: struct fairlock_hooks
  *   status.c      the statuses in words
  *   version.c     which release it is
  *
@@ -59,7 +60,7 @@ static inline uint32_t config_or(uint32_t value, uint32_t otherwise)
   return value != 0 ? value : otherwise;
 }
 
-/* What a handle is doing. The order matters: see waiting(), holding(), ending() and asking(). */
+/* What a handle is doing. The order matters: see waiting(), holding(), ending() and querying(). */
 enum phase {
   /* nothing */
   FREE,
@@ -91,11 +92,8 @@ enum phase {
   /* the hold has ended early; the caller has not released as often as it has acquired */
   LOST,
 
-  /* ends somebody's hold, or asks its holder to */
-  FORCING,
-
-  /* asks who holds and who waits */
-  INSPECTING,
+  /* looks at a lock, ends somebody's hold, or asks its holder to: by.inquiry */
+  QUERYING,
 
   /* the handle of credentials.c: sends AUTH when it is due, on this connection only */
   AUTHENTICATING
@@ -116,9 +114,9 @@ static inline bool ending(const struct fairlock *handle)
   return handle->phase >= RELEASING && handle->phase <= REMOVING;
 }
 
-static inline bool asking(const struct fairlock *handle)
+static inline bool querying(const struct fairlock *handle)
 {
-  return handle->phase >= FORCING;
+  return handle->phase >= QUERYING;
 }
 
 /* Kinds of requests: bits, because kinds_sent and in_doubt hold several. */
@@ -136,9 +134,8 @@ enum kind {
   /* ends any place or hold of the handle's id */
   KIND_LEAVE = 8,
 
-  KIND_FORCE = 16,
-  KIND_INSPECT = 32,
-  KIND_AUTH = 64
+  KIND_QUERY = 16,
+  KIND_AUTH = 32
 };
 
 enum flags {
@@ -161,7 +158,10 @@ enum flags {
   ENDLESS = 32,
 
   /* holds by a handover that was not confirmed yet */
-  UNCONFIRMED = 64
+  UNCONFIRMED = 64,
+
+  /* waits for the hold that another handle has: see downgrade.c */
+  INHERITS = 128
 };
 
 /* Bits of a handle's `keep`: see keep.c. */
@@ -179,11 +179,7 @@ enum keeping {
   LOOKS = 8,
 
   /* an inspection, or what break.c does, follows its release */
-  INSPECTS = 16,
-  BREAKS = 32,
-
-  /* of share.c: the handle is that of a struct fairlock_shared */
-  SHARES = 64
+  QUERIES = 16
 };
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
@@ -263,20 +259,57 @@ static inline bool take_lease(uint32_t *lease_ms)
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
 /*
- * What a request of another script than the lock's needs: an inspection, or what break.c does. It is
- * no hook of struct fairlock_hooks: it belongs to one handle for one request, while a link belongs to
- * the connection for as long as that is used. A program that makes no such request links none of it.
+ * What a handle's requests send, and how their answers are read. One for each script: a program links
+ * those that it uses.
  */
 struct fairlock_query {
   const struct fairlock_script *script;
 
-  /* break.c: writes the argument; inspect.c has none */
-  void (*write_words)(struct resp_writer *writer, const struct fairlock_request *request);
+  /* of the whole command */
+  uint8_t words;
 
-  /* inspect.c: an element of the reply, and its end; the other reply is that of the lock's script */
+  /* its bit in engine->eval */
+  enum {
+    LOCK_TEXT = 1,
+    BREAK_TEXT = 2,
+    INSPECT_TEXT = 4,
+    SHARED_TEXT = 8,
+    DOWNGRADE_TEXT = 16
+  } text : 8;
+
+  /* writes the arguments behind the keys */
+  void (*write)(struct resp_writer *writer, const struct fairlock_request *request);
+
+  /* takes an element of the reply */
   void (*element)(struct fairlock_engine *engine, const struct resp_event *event);
+
+  /*
+   * The reply has ended. Returns the status of the request: FAIRLOCK_OK if it was carried out. After a
+   * reply of another shape, it has broken the connection.
+   */
   int (*end)(struct fairlock_engine *engine);
 };
+
+/* That of a handle which wants the lock alone: reply.c; and which shares it: share.c. */
+extern const struct fairlock_query fairlock_lock_query;
+extern const struct fairlock_query fairlock_shared_query;
+
+/* What the handle sends now. */
+static inline const struct fairlock_query *query_of(const struct fairlock *handle)
+{
+  return handle->phase == QUERYING ? handle->by.inquiry->query : handle->query;
+}
+
+/* True if the handle is that of a struct fairlock_shared: its scripts have more arguments. */
+static inline bool shares(const struct fairlock *handle)
+{
+  return handle->query->words > fairlock_lock_query.words;
+}
+
+static inline struct fairlock_shared *shared_of(struct fairlock *handle)
+{
+  return (struct fairlock_shared *)(void *)handle; /* its first member */
+}
 
 /* engine.c */
 
@@ -311,6 +344,7 @@ void fairlock_pipeline_subscribe(struct fairlock *handle);
 void fairlock_pipeline_count(struct fairlock_engine *engine);
 uint32_t fairlock_pipeline_answered(struct fairlock *handle);
 void fairlock_pipeline_expect_wait(struct fairlock *handle);
+const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine);
 struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *engine);
 struct fairlock *fairlock_pipeline_next_subscribed(const struct fairlock_engine *engine);
 bool fairlock_pipeline_subscription_next(const struct fairlock *handle);
@@ -348,44 +382,60 @@ static inline bool fairlock_pipeline_expects(const struct fairlock_engine *engin
   return !engine->writing || engine->request.sequence != (uint16_t)(engine->last_received + 1);
 }
 
-/*
- * The handle with the oldest unanswered request that was written completely and not forgotten, or
- * NULL.
- */
-static inline const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine)
+/* schedule.c and turns.c: a list without order for a program of one task, and otherwise a heap */
+
+void fairlock_schedule_remove(struct fairlock *handle);
+
+/* The handle that may send now, and is the first of those that may; NULL: none may. */
+struct fairlock *fairlock_turns_sender(const struct fairlock_engine *engine);
+
+/* When the caller has to come back at the latest; limit: when it has to for the connection. */
+uint32_t fairlock_turns_next(const struct fairlock_engine *engine, uint32_t limit);
+
+/* Does what is due of each handle. */
+void fairlock_turns_tick(struct fairlock_engine *engine);
+
+#if PORT_ONE_TASK
+
+static inline void fairlock_schedule_insert(struct fairlock *handle, uint32_t due)
 {
-  const struct fairlock *oldest = engine->oldest;
-  bool writing = oldest != NULL && engine->writing && oldest == engine->request.handle;
-  return writing && oldest->unanswered == 1 ? NULL : oldest;
+  (void)due;
+  handle->place.next = handle->engine->first;
+  handle->engine->first = handle;
 }
 
-/* schedule.c */
+static inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
+{
+  (void)below;
+  return handle->place.next;
+}
+
+static inline void fairlock_turns_update(struct fairlock *handle)
+{
+  (void)handle;
+}
+
+static inline void fairlock_turns_update_all(struct fairlock_engine *engine)
+{
+  (void)engine;
+}
+
+#else
+
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due);
-void fairlock_schedule_remove(struct fairlock *handle);
 
 /*
  * For a walk through all handles: the handle after this one, or NULL. Each handle comes before
  * those below it in the heap. below: false passes over all handles below this one.
  */
-#if PORT_ONE_TASK
-inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
-{
-  return below ? handle->right : NULL;
-}
-#else
 struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
-#endif
 
 /* Removes the first handle from a schedule that is not empty, and returns it. */
-#if PORT_ONE_TASK
-inline struct fairlock *fairlock_schedule_take(struct fairlock **schedule)
-{
-  struct fairlock *handle = *schedule;
-  *schedule = handle->right;
-  return handle;
-}
-#else
 struct fairlock *fairlock_schedule_take(struct fairlock **schedule);
+
+void fairlock_turns_update(struct fairlock *handle);
+void fairlock_turns_update_all(struct fairlock_engine *engine);
+
 #endif
 
 /* handle.c */
@@ -409,9 +459,9 @@ void fairlock_handle_on_subscribed(struct fairlock *handle, int status);
 void fairlock_handle_owe(struct fairlock *handle);
 void fairlock_handle_on_broken(struct fairlock *handle);
 void fairlock_handle_on_failed(struct fairlock *handle, int status);
-bool fairlock_handle_on_tick(struct fairlock *handle);
-int fairlock_handle_begin_query(struct fairlock *handle, enum phase phase);
-void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase);
+void fairlock_handle_on_tick(struct fairlock *handle);
+int fairlock_handle_begin_query(struct fairlock *handle, const struct fairlock_inquiry *inquiry);
+void fairlock_handle_continue_query(struct fairlock *handle);
 void fairlock_handle_freeze_request(struct fairlock *handle);
 void fairlock_handle_end_later(struct fairlock *handle, int status);
 void fairlock_handle_delay_release(struct fairlock *handle, uint32_t until);
@@ -431,8 +481,8 @@ void fairlock_handle_send_at(struct fairlock *handle, uint32_t time);
 uint8_t fairlock_handle_kind(const struct fairlock *handle);
 bool fairlock_handle_wants_to_send(const struct fairlock *handle, uint32_t now);
 bool fairlock_handle_may_send(const struct fairlock *handle);
-void fairlock_handle_reschedule_all(struct fairlock_engine *engine);
 uint32_t fairlock_handle_ends_in(const struct fairlock *handle);
+uint32_t fairlock_handle_due_in(const struct fairlock *handle);
 
 /* request.c */
 extern const char fairlock_request_channel_prefix[];
@@ -447,6 +497,8 @@ void fairlock_request_write_command(struct resp_writer *writer, const char *name
 bool fairlock_request_name_is_good(const char *name, size_t size);
 void fairlock_request_write_queue(struct resp_writer *writer, const struct fairlock *handle);
 size_t fairlock_request_channel_size(const struct fairlock *handle);
+void fairlock_request_write_argument(struct resp_writer *writer,
+                                     const struct fairlock_request *request);
 void fairlock_request_write_login(const struct fairlock_engine *engine, struct resp_writer *writer);
 void fairlock_request_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer);
 void fairlock_request_write_output(const struct fairlock_engine *engine,
@@ -473,6 +525,9 @@ static inline void fairlock_request_write_greeting(const struct fairlock_engine 
 bool fairlock_reply_begins(const struct resp_event *event, const char *words);
 void fairlock_reply_note_error(struct fairlock_engine *engine, const struct resp_event *event);
 void fairlock_reply_answered(struct fairlock_engine *engine, int status);
+void fairlock_reply_set_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at);
+void fairlock_reply_take_number(struct fairlock_engine *engine, const struct resp_event *event);
+int fairlock_reply_end(struct fairlock_engine *engine);
 void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *event, int status);
 void fairlock_reply_note_number(struct fairlock_engine *engine, const struct resp_event *event,
                                 uint32_t index);
@@ -487,7 +542,7 @@ void fairlock_reply_process(struct fairlock_engine *engine, struct resp_event *e
  *   log          reports what the others have done
  *   credentials  gives user and password to a greeting, and sends AUTH
  *   keep         answers releases and acquires itself
- *   share        writes what handles that share their lock send instead
+ *   downgrade    holds a release back while another handle is to get that hold
  *   topology     follows servers, and waits for replicas
  *
  * Innermost is the engine, which writes (request.c) and reads (reply.c). A program links only the
@@ -498,7 +553,7 @@ enum link_place {
   PLACE_LOG,
   PLACE_CREDENTIALS,
   PLACE_KEEP,
-  PLACE_SHARE,
+  PLACE_DOWNGRADE,
   PLACE_TOPOLOGY
 };
 

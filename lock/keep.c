@@ -68,15 +68,14 @@ static void tell(const struct fairlock_keeping *keep)
 
 /*
  * Prolongs the wait while input is read, so that it does not end before that, however short it is.
- * If the server has to be asked afterwards, the wait ends when the caller wanted: that time is
- * stored in reentry_lease_ms, which a waiter does not use.
+ * If the server has to be asked afterwards, the wait ends when the caller wanted.
  */
 static void suspend_wait(struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   uint32_t until = engine->now + engine->response_ms;
   if (handle->keep & LOOKS || handle->phase != QUEUEING) return;
-  handle->reentry_lease_ms = handle->ends_at;
+  handle->of.wanted_end = handle->ends_at;
   if (!reached(handle->ends_at, until)) handle->ends_at = until;
 }
 
@@ -88,7 +87,7 @@ static void suspend_wait(struct fairlock *handle)
 static void resume_wait(struct fairlock *handle)
 {
   bool prolonged = handle->keep & LOOKS && handle->flags & OWED;
-  if (prolonged && handle->phase == QUEUEING) handle->ends_at = handle->reentry_lease_ms;
+  if (prolonged && handle->phase == QUEUEING) handle->ends_at = handle->of.wanted_end;
 }
 
 /*
@@ -115,7 +114,7 @@ static bool delay_release(struct fairlock_keeping *keep, struct fairlock *handle
 {
   bool certain = handle->in_doubt == 0 && !(handle->flags & UNCONFIRMED);
   if (handle->result != FAIRLOCK_PENDING || !certain || !may_keep(keep, handle)) return false;
-  if (handle->keep & (INSPECTS | BREAKS)) return false;
+  if (handle->keep & QUERIES) return false;
   fairlock_pipeline_withdraw(handle);
   if (looks(keep, handle)) return true;
   handle->keep = (uint8_t)((handle->keep & ~LOOKS) | KEPT);
@@ -145,12 +144,12 @@ static bool resume_hold(struct fairlock_keeping *keep, struct fairlock *handle)
 static void arm(struct fairlock_keeping *keep, struct fairlock *handle)
 {
   if (!(handle->flags & (SUBSCRIBED | SUBSCRIBING))) fairlock_pipeline_subscribe(handle);
-  keep->own.asks = keep->own.tracking == NOT_ASKED;
+  keep->own.begins_tracking = keep->own.tracking == NOT_ASKED;
   keep->own.tracking = TRACKS;
   keep->own.arms = true;
   keep->own.arming = true;
   handle->keep |= ARMING;
-  keep->own.arm_sequence = fairlock_pipeline_put_before(handle, keep->own.asks ? 3 : 2);
+  keep->own.arm_sequence = fairlock_pipeline_put_before(handle, keep->own.begins_tracking ? 3 : 2);
 }
 
 /*
@@ -172,7 +171,7 @@ static bool answers(struct fairlock_keeping *keep, struct fairlock *handle)
   resume_wait(handle);
   fairlock_handle_send_at(handle, handle->sends_at); /* reschedules it */
   if (request->kind != KIND_IF_HELD) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
-  if (request->kind == KIND_ACQUIRE) handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
+  if (request->kind == KIND_ACQUIRE) handle->keep &= (uint8_t)~QUERIES;
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
   bool useful = acquires || (handle->phase == HELD && in_time(keep, handle));
   if (!useful || !(handle->flags & RENEWS) || handle->keep & ARMED) return false;
@@ -204,7 +203,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   struct fairlock *handle = engine->request.handle;
   if (handle != NULL) {
     if (engine->request_done == 0 && answers(keep, handle)) return;
-    if (keep->own.arms) write_arming(writer, handle, keep->own.asks);
+    if (keep->own.arms) write_arming(writer, handle, keep->own.begins_tracking);
   }
   write_inside(engine, writer, link);
 }
@@ -245,7 +244,7 @@ static void on_push(struct fairlock_keeping *keep, struct fairlock_engine *engin
   struct fairlock *addressee = engine->push_type == PUSH_MESSAGE ? engine->addressee : NULL;
   if (engine->element == 2 && addressee != NULL && !waiting(addressee)) {
     recall(addressee);
-    fairlock_handle_reschedule_all(engine);
+    fairlock_turns_update_all(engine);
   }
   if (event->depth == 1 && engine->element == 0)
     keep->own.invalidates = fairlock_reply_begins(event, "invalidate");
@@ -254,7 +253,7 @@ static void on_push(struct fairlock_keeping *keep, struct fairlock_engine *engin
     for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
       if (handle->keep & ARMED && (all || is_queue(handle, event))) recall(handle);
     }
-    fairlock_handle_reschedule_all(engine);
+    fairlock_turns_update_all(engine);
   }
 }
 
@@ -309,13 +308,12 @@ static void on_arming_answer(struct fairlock_keeping *keep, struct fairlock_engi
 static void on_given_back(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = fairlock_pipeline_next_answered(engine);
-  if (handle == NULL || !(handle->keep & (INSPECTS | BREAKS))) return;
+  if (handle == NULL || !(handle->keep & QUERIES)) return;
   if (handle->phase != RELEASING || handle->result != FAIRLOCK_PENDING) return;
   if (is_error(engine) || engine->values[0] == -2)
     return; /* the release is sent again, or has failed */
-  enum phase phase = handle->keep & INSPECTS ? INSPECTING : FORCING;
-  handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
-  fairlock_handle_continue_query(handle, phase);
+  handle->keep &= (uint8_t)~QUERIES;
+  fairlock_handle_continue_query(handle);
 }
 
 static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
@@ -325,7 +323,7 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   unsigned follow = (uint16_t)(keep->own.arm_sequence - engine->last_received - 1);
   if (engine->value_type == RESP_PUSH) {
     on_push(keep, engine, event);
-  } else if (keep->own.arming && follow < (keep->own.asks ? 3U : 2U)) {
+  } else if (keep->own.arming && follow < (keep->own.begins_tracking ? 3U : 2U)) {
     on_arming_answer(keep, engine, event, follow);
     return true;
   } else if (event->last) {
@@ -342,7 +340,7 @@ static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     recall(handle);
     resume_wait(handle);
-    handle->keep &= INSPECTS | BREAKS | SHARES;
+    handle->keep &= QUERIES;
   }
   keep->own.arming = false;
   keep->own.tracking = NOT_ASKED;

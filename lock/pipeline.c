@@ -11,16 +11,57 @@
  */
 #include "internal.h"
 
+#if PORT_ONE_TASK
+
+/* There are few handles, and no list of them: whoever wants to know which comes next looks at each. */
+static void enlist(const struct fairlock *handle)
+{
+  (void)handle;
+}
+
+static void delist(const struct fairlock *handle)
+{
+  (void)handle;
+}
+
+/* The handle whose request is answered next; NULL if it has forgotten that request. */
+struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *engine)
+{
+  uint16_t expected = (uint16_t)(engine->last_received + 1);
+  struct fairlock *handle = engine->first;
+  while (handle != NULL && (handle->unanswered == 0 || handle->sequence[0] != expected))
+    handle = handle->place.next;
+  return handle;
+}
+
+/*
+ * The handle with the oldest unanswered request that was written completely and not forgotten, or
+ * NULL.
+ */
+const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine)
+{
+  const struct fairlock *oldest = NULL;
+  const struct fairlock *handle = engine->first;
+  for (; handle != NULL; handle = handle->place.next) {
+    bool writing = engine->writing && handle == engine->request.handle;
+    if (handle->unanswered <= writing) continue;
+    if (oldest == NULL || comes_after(oldest->sequence[0], handle->sequence[0])) oldest = handle;
+  }
+  return oldest;
+}
+
+#else
+
 /* Adds a handle to the list, or moves it to its place when its oldest request has changed. */
 static void enlist(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   struct fairlock **link = &engine->oldest;
   if (engine->youngest != NULL && comes_after(handle->sequence[0], engine->youngest->sequence[0]))
-    link = &engine->youngest->next;
+    link = &engine->youngest->place.next_answered;
   while (*link != NULL && comes_after(handle->sequence[0], (*link)->sequence[0]))
-    link = &(*link)->next;
-  handle->next = *link;
+    link = &(*link)->place.next_answered;
+  handle->place.next_answered = *link;
   if (*link == NULL) engine->youngest = handle;
   *link = handle;
 }
@@ -31,12 +72,33 @@ static void delist(struct fairlock *handle)
   struct fairlock_engine *engine = handle->engine;
   struct fairlock *before = NULL;
   if (handle->unanswered == 0) return;
-  for (struct fairlock *other = engine->oldest; other != handle; other = other->next)
+  for (struct fairlock *other = engine->oldest; other != handle; other = other->place.next_answered)
     before = other;
-  if (before != NULL) before->next = handle->next;
-  else engine->oldest = handle->next;
+  if (before != NULL) before->place.next_answered = handle->place.next_answered;
+  else engine->oldest = handle->place.next_answered;
   if (engine->youngest == handle) engine->youngest = before;
 }
+
+/* The handle whose request is answered next; NULL if it has forgotten that request. */
+struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *engine)
+{
+  struct fairlock *handle = engine->oldest;
+  bool its = handle != NULL && handle->sequence[0] == (uint16_t)(engine->last_received + 1);
+  return its ? handle : NULL;
+}
+
+/*
+ * The handle with the oldest unanswered request that was written completely and not forgotten, or
+ * NULL.
+ */
+const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine)
+{
+  const struct fairlock *oldest = engine->oldest;
+  bool writing = oldest != NULL && engine->writing && oldest == engine->request.handle;
+  return writing && oldest->unanswered == 1 ? NULL : oldest;
+}
+
+#endif
 
 /*
  * Returns when a request that is written now expires, by the server's clock. Notes the latest
@@ -47,8 +109,9 @@ static int64_t expiry(struct fairlock_engine *engine)
   uint32_t age = engine->now - engine->sampled_at; /* how old the newest known time is */
   uint32_t life = engine->response_ms;
   engine->requested_at = engine->now;
-  int64_t expires = engine->server_now + age + life;
-  if (expires > engine->last_expiry) engine->last_expiry = expires;
+  int64_t expires = engine->server_now + (age + life);
+  if (engine->request_life_ms == 0 || !reached(engine->last_expiry, (uint32_t)expires))
+    engine->last_expiry = (uint32_t)expires;
   life += margin(age);
   if (life > engine->request_life_ms) engine->request_life_ms = life;
   return expires;
@@ -133,7 +196,6 @@ void fairlock_pipeline_count(struct fairlock_engine *engine)
 {
   engine->last_received++;
   if (fairlock_pipeline_busy(engine) || !doubt_over(engine, engine->now)) return;
-  engine->last_expiry = 0;
   engine->request_life_ms = 0;
 }
 
@@ -160,14 +222,6 @@ void fairlock_pipeline_expect_wait(struct fairlock *handle)
   fairlock_pipeline_count(handle->engine);
 }
 
-/* The handle whose request is answered next; NULL if it has forgotten that request. */
-struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *engine)
-{
-  struct fairlock *handle = engine->oldest;
-  bool its = handle != NULL && handle->sequence[0] == (uint16_t)(engine->last_received + 1);
-  return its ? handle : NULL;
-}
-
 /* True if the SUBSCRIBE or UNSUBSCRIBE of the handle is answered next. */
 bool fairlock_pipeline_subscription_next(const struct fairlock *handle)
 {
@@ -176,14 +230,16 @@ bool fairlock_pipeline_subscription_next(const struct fairlock *handle)
 }
 
 /*
- * The handle whose SUBSCRIBE or UNSUBSCRIBE is answered next, or NULL. It is the first in the list,
+ * The handle whose SUBSCRIBE or UNSUBSCRIBE is answered next, or NULL. It has the oldest request,
  * because its script is answered after that, unless it has forgotten that script.
  */
 struct fairlock *fairlock_pipeline_next_subscribed(const struct fairlock_engine *engine)
 {
-  struct fairlock *handle = engine->oldest;
-  if (handle != NULL && fairlock_pipeline_subscription_next(handle)) return handle;
-  handle = engine->first;
+#if !PORT_ONE_TASK
+  if (engine->oldest != NULL && fairlock_pipeline_subscription_next(engine->oldest))
+    return engine->oldest;
+#endif
+  struct fairlock *handle = engine->first;
   while (handle != NULL && !fairlock_pipeline_subscription_next(handle))
     handle = fairlock_schedule_next(handle, true);
   return handle;

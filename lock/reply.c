@@ -138,7 +138,7 @@ static void strip_place(struct resp_event *event)
 }
 
 /* The server's time is known by an answer to a request that was sent at asked_at. */
-static void set_server_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at)
+void fairlock_reply_set_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at)
 {
   engine->server_now = server_now;
   engine->asked_at = asked_at;
@@ -155,9 +155,9 @@ void fairlock_reply_answered(struct fairlock_engine *engine, int status)
   fairlock_pipeline_count(engine);
   if (handle == NULL) return;
   uint32_t sent_at = fairlock_pipeline_answered(handle);
-  if (status == FAIRLOCK_OK && handle->phase != INSPECTING) {
+  if (status == FAIRLOCK_OK && handle->phase != QUERYING) {
     measure(engine, sent_at);
-    set_server_time(engine, engine->values[2], sent_at);
+    fairlock_reply_set_time(engine, engine->values[2], sent_at);
     /*
      * the request had expired, because our estimate of the server's time was wrong: it is sent
      * again
@@ -171,7 +171,7 @@ void fairlock_reply_answered(struct fairlock_engine *engine, int status)
 static int on_unknown_script(struct fairlock_engine *engine, struct resp_event *event)
 {
   const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
-  return fairlock_script_unknown(engine, event, handle != NULL ? fairlock_handle_kind(handle) : 0);
+  return fairlock_script_unknown(engine, event, handle != NULL ? query_of(handle)->text : 0);
 }
 
 /* Handles an error reply, which means this status. */
@@ -199,7 +199,25 @@ static bool is_array(struct fairlock_engine *engine, uint32_t size)
   return good;
 }
 
-/* Handles the answer to a script: {state, value, now}, or that of an inspection. */
+void fairlock_reply_take_number(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  fairlock_reply_note_number(engine, event, engine->element);
+}
+
+/* The end of a reply {state, value, now}. */
+int fairlock_reply_end(struct fairlock_engine *engine)
+{
+  return is_array(engine, 3) ? FAIRLOCK_OK : FAIRLOCK_PROTOCOL;
+}
+
+const struct fairlock_query fairlock_lock_query = {.script = &fairlock_lock_script,
+                                                   .words = 8,
+                                                   .text = LOCK_TEXT,
+                                                   .write = fairlock_request_write_argument,
+                                                   .element = fairlock_reply_take_number,
+                                                   .end = fairlock_reply_end};
+
+/* Handles the answer to a script. */
 static void on_answer(struct fairlock_engine *engine)
 {
   const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
@@ -208,9 +226,9 @@ static void on_answer(struct fairlock_engine *engine)
     bad_reply(engine);
     return;
   }
-  if (handle != NULL && handle->phase == INSPECTING) status = engine->inspection->end(engine);
-  /* a wrong array breaks the connection, and the request stays unanswered */
-  else if (handle != NULL && !is_array(engine, 3)) return;
+  if (handle != NULL) status = query_of(handle)->end(engine);
+  /* after a wrong reply, the request stays unanswered, and is sent again on the next connection */
+  if (status == FAIRLOCK_PROTOCOL && handle->phase != QUERYING) return;
   fairlock_reply_answered(engine, status);
 }
 
@@ -228,8 +246,8 @@ static void on_greeting(struct fairlock_engine *engine)
   } else if (is_array(engine, 2)) {
     /* microseconds fit into 32 bits, and a 64-bit division takes 900 bytes on a Cortex-M */
     measure(engine, engine->filled_at);
-    set_server_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000,
-                    engine->filled_at);
+    fairlock_reply_set_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000,
+                            engine->filled_at);
     fairlock_engine_greeted(engine);
   }
 }
@@ -329,10 +347,10 @@ static void on_element(struct fairlock_engine *engine, const struct resp_event *
     on_push_element(engine, event);
   } else if (engine->stage == GREETING) {
     on_hello_element(engine, event);
-  } else if (engine->stage == UP && handle != NULL && handle->phase == INSPECTING) {
-    engine->inspection->element(engine, event);
+  } else if (engine->stage == UP && handle != NULL) {
+    query_of(handle)->element(engine, event);
   } else {
-    fairlock_reply_note_number(engine, event, engine->element);
+    fairlock_reply_take_number(engine, event);
   }
   engine->element++;
 }

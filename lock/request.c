@@ -74,10 +74,6 @@ static void write_id(struct resp_writer *writer, const struct fairlock *handle)
 /* Writes the argument that common.lua describes. */
 static void write_words(struct resp_writer *writer, const struct fairlock_request *request)
 {
-  if (request->kind == KIND_FORCE) {
-    request->handle->by.hold->own.breaking->write_words(writer, request);
-    return;
-  }
   write_id(writer, request->handle);
   fairlock_request_write_number(writer, ' ', request->expires);
   fairlock_request_write_number(writer, ' ', request->mode);
@@ -137,32 +133,29 @@ size_t fairlock_request_channel_size(const struct fairlock *handle)
   return payload_size(handle, fairlock_request_channel_prefix);
 }
 
-/* Writes the call of a script, with the four keys, as a command of `words` words. */
-static void write_call(struct resp_writer *writer, const struct fairlock *handle,
-                       const struct fairlock_script *script, int words)
+/* Writes the one argument of the lock's own script. */
+void fairlock_request_write_argument(struct resp_writer *writer,
+                                     const struct fairlock_request *request)
 {
-  fairlock_script_write(writer, script, handle->engine->request.eval, words);
-  fairlock_request_write_text(writer, "4");
-  resp_write_bulk(writer, handle->name, handle->name_size);
-  for (const char *prefix = fairlock_request_key_prefixes; *prefix != 0;
-       prefix += strlen(prefix) + 1)
-    fairlock_request_write_bulk(writer, handle, prefix);
+  fairlock_request_write_bulk(writer, request->handle, NULL);
 }
 
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const struct fairlock *handle = request->handle;
-  const struct fairlock_script *script = &fairlock_lock_script;
-  bool inspects = request->kind == KIND_INSPECT; /* without an argument */
+  const struct fairlock_query *query = request->query;
   if (request->subscribe) {
     const char *command = request->kind == KIND_LEAVE ? "SUNSUBSCRIBE" : "SSUBSCRIBE";
     fairlock_request_write_command(writer, handle->engine->sharded ? command : command + 1, 2);
     fairlock_request_write_bulk(writer, handle, fairlock_request_channel_prefix);
   }
-  if (inspects) script = handle->engine->inspection->script;
-  else if (request->kind == KIND_FORCE) script = handle->by.hold->own.breaking->script;
-  write_call(writer, handle, script, inspects ? 7 : 8);
-  if (!inspects) fairlock_request_write_bulk(writer, handle, NULL);
+  fairlock_script_write(writer, query->script, request->eval, query->words);
+  fairlock_request_write_text(writer, "4");
+  resp_write_bulk(writer, handle->name, handle->name_size);
+  for (const char *prefix = fairlock_request_key_prefixes; *prefix != 0;
+       prefix += strlen(prefix) + 1)
+    fairlock_request_write_bulk(writer, handle, prefix);
+  query->write(writer, request);
 }
 
 /* Writes the two words after AUTH: user and password. */

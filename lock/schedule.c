@@ -8,8 +8,7 @@
  * balanced explicitly: each merge exchanges the branches that it passes, and so keeps it balanced
  * on average.
  *
- * A program with one task has few handles, and has a sorted list instead, which takes half the
- * flash: it is a heap in which no handle has another one to its left.
+ * A program of one task has few handles, in a list without order: turns.c.
  *
  * Times are compared by their difference, so all of them have to be within half a turn of the
  * clock. After a pause of days they may not be, and the next tick makes the schedule anew.
@@ -18,26 +17,12 @@
 
 #if PORT_ONE_TASK
 
-/* an inline function of internal.h, for a compiler that does not inline it */
-extern inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
-extern inline struct fairlock *fairlock_schedule_take(struct fairlock **schedule);
-
-void fairlock_schedule_insert(struct fairlock *handle, uint32_t due)
-{
-  struct fairlock **link = &handle->engine->first;
-  while (*link != NULL && reached(due, (*link)->due))
-    link = &(*link)->right;
-  handle->due = due;
-  handle->right = *link;
-  *link = handle;
-}
-
 void fairlock_schedule_remove(struct fairlock *handle)
 {
   struct fairlock **link = &handle->engine->first;
   while (*link != handle)
-    link = &(*link)->right;
-  *link = handle->right;
+    link = &(*link)->place.next;
+  *link = handle->place.next;
 }
 
 #else
@@ -48,58 +33,58 @@ static struct fairlock *merge(struct fairlock *a, struct fairlock *b, struct fai
   struct fairlock *top = NULL;
   struct fairlock **link = &top;
   while (a != NULL && b != NULL) {
-    if (!reached(b->due, a->due)) {
+    if (!reached(b->place.due, a->place.due)) {
       struct fairlock *first = b;
       b = a;
       a = first;
     }
     *link = a;
-    a->up = up;
+    a->place.up = up;
     up = a;
-    struct fairlock *rest = a->right;
-    a->right = a->left;
-    link = &a->left;
+    struct fairlock *rest = a->place.right;
+    a->place.right = a->place.left;
+    link = &a->place.left;
     a = rest;
   }
   *link = a != NULL ? a : b;
-  if (*link != NULL) (*link)->up = up;
+  if (*link != NULL) (*link)->place.up = up;
   return top;
 }
 
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due)
 {
   struct fairlock_engine *engine = handle->engine;
-  handle->due = due;
-  handle->left = NULL;
-  handle->right = NULL;
+  handle->place.due = due;
+  handle->place.left = NULL;
+  handle->place.right = NULL;
   engine->first = merge(engine->first, handle, NULL);
 }
 
 void fairlock_schedule_remove(struct fairlock *handle)
 {
-  struct fairlock *up = handle->up;
-  struct fairlock **link = up == NULL           ? &handle->engine->first
-                           : up->left == handle ? &up->left
-                                                : &up->right;
-  *link = merge(handle->left, handle->right, up);
+  struct fairlock *up = handle->place.up;
+  struct fairlock **link = up == NULL                 ? &handle->engine->first
+                           : up->place.left == handle ? &up->place.left
+                                                      : &up->place.right;
+  *link = merge(handle->place.left, handle->place.right, up);
 }
 
 struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
 {
-  if (below && handle->left != NULL) return handle->left;
-  if (below && handle->right != NULL) return handle->right;
-  const struct fairlock *up = handle->up;
-  while (up != NULL && (up->right == handle || up->right == NULL)) {
+  if (below && handle->place.left != NULL) return handle->place.left;
+  if (below && handle->place.right != NULL) return handle->place.right;
+  const struct fairlock *up = handle->place.up;
+  while (up != NULL && (up->place.right == handle || up->place.right == NULL)) {
     handle = up;
-    up = handle->up;
+    up = handle->place.up;
   }
-  return up != NULL ? up->right : NULL;
+  return up != NULL ? up->place.right : NULL;
 }
 
 struct fairlock *fairlock_schedule_take(struct fairlock **schedule)
 {
   struct fairlock *handle = *schedule;
-  *schedule = merge(handle->left, handle->right, NULL);
+  *schedule = merge(handle->place.left, handle->place.right, NULL);
   return handle;
 }
 

@@ -16,6 +16,7 @@ struct fairlock_credentials;
 struct fairlock_engine;
 struct fairlock_target;
 struct fairlock_hooks;
+struct fairlock_inquiry;
 struct fairlock_query;
 struct fairlock_log;
 struct fairlock_report;
@@ -27,6 +28,20 @@ struct resp_event;
 struct fairlock_link {
   const struct fairlock_hooks *hooks;
   struct fairlock_link *inner;
+};
+
+/* Where a handle is among the others. Private. */
+struct fairlock_place {
+#if PORT_ONE_TASK
+  struct fairlock *next;
+#else
+  /* its neighbours in the heap, and when it is due */
+  struct fairlock *up, *left, *right;
+  uint32_t due;
+
+  /* the next one in the list of those that await answers */
+  struct fairlock *next_answered;
+#endif
 };
 
 /* A handle: one holder's view of one named lock. The program's memory; private. Must not move. */
@@ -83,12 +98,8 @@ struct fairlock {
   /* when those requests were written */
   uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];
 
-  /* the next handle in the list of those that await answers */
-  struct fairlock *next;
-
-  /* schedule.c: its neighbours in the heap, and when the handle is due */
-  struct fairlock *up, *left, *right;
-  uint32_t due;
+  /* schedule.c and pipeline.c */
+  struct fairlock_place place;
 
   /* handle.c again: when it next wants to send */
   uint32_t sends_at;
@@ -104,10 +115,19 @@ struct fairlock {
 
   uint32_t lease_ms;
 
-  /* the lease for which a re-entry asks; 0: that of the configuration, renewed */
-  uint32_t reentry_lease_ms;
+  union {
+    /* the lease for which a re-entry asks; 0: that of the configuration, renewed */
+    uint32_t reentry_lease_ms;
+
+    /* keep.c: when the caller wants a wait to end that keep.c has prolonged */
+    uint32_t wanted_end;
+  } of;
 
   struct fairlock_engine *engine;
+
+  /* what it sends while it waits, holds or ends that, and how the answers are read */
+  const struct fairlock_query *query;
+
   const char *name;
 
   /* its id is "<client's id>:<number>" */
@@ -116,12 +136,12 @@ struct fairlock {
   /* keep.c: when the request that began or confirmed the hold was sent */
   uint32_t kept_since;
 
-  /* either the handle holds, or it does something to somebody else's hold */
+  /* either the handle holds, or it looks at a lock, or does something to somebody else's hold */
   union {
     /* the task that has acquired, or has adopted; counts only while `holds` is not 0 */
     uintptr_t task;
 
-    const struct fairlock_target *hold;
+    const struct fairlock_inquiry *inquiry;
   } by;
 
   uint64_t token;
@@ -133,20 +153,24 @@ struct fairlock_log_state {
   bool up;
 };
 
-/* Of struct fairlock_sharing. Private. */
-struct fairlock_sharing_state {
-  struct fairlock_link link;
+/* Of struct fairlock_shared, for downgrade.c. Private. */
+struct fairlock_shared_state {
+  /* whose hold it is to get */
+  uint32_t from_number;
+  uint64_t from_token;
 
-  /* as the engine's: kinds of requests whose script, that of share.c or downgrade.c, is sent as text */
-  uint8_t eval;
-
-  /* downgrade.c: of the request that is being written, the token of the heir's last hold; 0: not named */
+  /* of the request that is being written: the token of its own last hold; 0: not newer */
   uint64_t newer;
 };
 
-/* Of struct fairlock_target. Private. */
-struct fairlock_target_state {
-  const struct fairlock_query *breaking;
+/* Of struct fairlock_downgrading. Private. */
+struct fairlock_downgrading_state {
+  struct fairlock_link link;
+};
+
+/* Of struct fairlock_target, and of an inspection: what such a request sends. Private. */
+struct fairlock_inquiry {
+  const struct fairlock_query *query;
   int8_t mode;
 };
 
@@ -166,7 +190,7 @@ struct fairlock_topology_state {
   uint16_t state;       /* what is known of the servers */
   uint8_t redirections; /* in a row */
   bool several;         /* seeds */
-  bool asks;            /* the connection is, or will be, to a Sentinel */
+  bool to_sentinel;     /* the connection is, or will be, to a Sentinel */
 };
 
 /* Of struct fairlock_keeping. Private. */
@@ -196,7 +220,7 @@ struct fairlock_keeping_state {
   uint8_t tracking;
 
   /* the arming begins with CLIENT TRACKING */
-  bool asks;
+  bool begins_tracking;
 
   /* an arming is written before the request that is being written */
   bool arms;
@@ -226,7 +250,7 @@ struct fairlock_request {
   uint8_t kind;
   bool subscribe;
 
-  /* its kind if the script is sent by its text, else 0 */
+  /* that bit of the engine's `eval` if the script is sent by its text, else 0 */
   uint8_t eval;
 
   /* a WAIT follows */
@@ -239,6 +263,8 @@ struct fairlock_request {
 
   /* NULL: none is being written, or a greeting */
   struct fairlock *handle;
+
+  const struct fairlock_query *query;
 
   /* `mode` in the scripts */
   int32_t mode;
@@ -296,10 +322,7 @@ struct fairlock_engine {
   /* HELLO's next element is the number of this connection */
   bool id_is_next;
 
-  /*
-   * kinds of requests whose script the server does not know; handle.c sends the next one by its
-   * text
-   */
+  /* a bit for each script that the server does not know; handle.c sends the next one by its text */
   uint8_t eval;
 
   /* client.c: the transport said PORT_NEEDS_INPUT when it was last asked to connect */
@@ -314,14 +337,20 @@ struct fairlock_engine {
   /* pipeline.c: sequence numbers */
   uint16_t last_sent, last_received;
 
+#if !PORT_ONE_TASK
   /* the list of handles that await answers, sorted by the oldest request of each */
   struct fairlock *oldest, *youngest;
+#endif
 
   /* engine.c and handle.c: why there are no useful answers at present; 0: there are */
   int last_error;
 
-  /* pipeline.c again: the longest time for which a request now under way may be valid */
+  /*
+   * pipeline.c again: the longest time for which a request now under way may be valid; 0: there is
+   * none. And by which time of the server, of which these are the lower 32 bits, all have expired
+   */
   uint32_t request_life_ms;
+  uint32_t last_expiry;
 
   /* when the newest request was written */
   uint32_t requested_at;
@@ -396,14 +425,11 @@ struct fairlock_engine {
   /* the newest known time of the server: reply.c */
   int64_t server_now;
 
-  /* pipeline.c: by this time of the server, all requests that were sent have expired */
-  int64_t last_expiry;
-
   /* numbers of the reply under way: reply.c */
   int64_t values[5];
 
   /* inspect.c */
-  const struct fairlock_query *inspection;
+  struct fairlock_inquiry inspection;
   /* NULL: the program has stopped it */
   bool (*report)(const struct fairlock_report *report, void *context);
   void *report_context;

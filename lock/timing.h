@@ -31,6 +31,12 @@ static inline uint32_t earlier(uint32_t a, uint32_t b)
   return reached(a, b) ? b : a;
 }
 
+/* True if two times are more than span apart; `to` itself counts as span apart. */
+static inline bool farther_than(uint32_t span, uint32_t from, uint32_t to)
+{
+  return to + span - from - 1 >= 2 * span;
+}
+
 /*
  * True if `time`, which was at most FAIRLOCK_DURATION_MAX_MS in the future when it was set, has
  * come.

@@ -111,7 +111,7 @@ static enum hindrance find_hindrance(struct fairlock_engine *engine, int64_t slo
              (handle->unanswered > 0 || fairlock_handle_wants_to_send(handle, engine->now)))
       found = GIVES_BACK;
   }
-  fairlock_handle_reschedule_all(engine);
+  fairlock_turns_update_all(engine);
   return found;
 }
 
@@ -174,7 +174,7 @@ static bool route_greeting(struct fairlock_engine *engine, const struct resp_eve
   if (event->depth == 1) route_hello(engine, event);
   if (!event->last || engine->value_type != RESP_MAP) return false;
   engine->sharded = (~topology->own.state & (CLUSTER | SHARDED)) == 0;
-  if (topology->own.asks) fairlock_engine_advance_greeting(engine, RESOLVING);
+  if (topology->own.to_sentinel) fairlock_engine_advance_greeting(engine, RESOLVING);
   else if (topology->cluster && !(topology->own.state & CLUSTER))
     refuse(engine, FAIRLOCK_REFUSED, "not a node of a cluster");
   else if ((topology->own.state & (CLUSTER | REPLICA)) == REPLICA)
@@ -389,7 +389,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   const struct fairlock_topology *topology = engine->topology;
   bool greeting = engine->request.handle == NULL;
   (void)link;
-  if (greeting && topology->own.asks) {
+  if (greeting && topology->own.to_sentinel) {
     fairlock_request_write_hello(engine, writer);
     fairlock_request_write_command(writer, "SENTINEL", 3);
     fairlock_request_write_text(writer, "GET-MASTER-ADDR-BY-NAME");
@@ -417,13 +417,13 @@ static void choose_seed(struct fairlock_topology *topology)
     topology->own.state |= PROVES;
 }
 
-/* Chooses user and password for the next connection. asks: it is to a Sentinel. */
-static void choose_user(struct fairlock_engine *engine, bool asks)
+/* Chooses user and password for the next connection. */
+static void choose_user(struct fairlock_engine *engine, bool to_sentinel)
 {
   struct fairlock_topology *topology = engine->topology;
-  topology->own.asks = asks;
-  engine->user = asks ? topology->sentinel_user : engine->config->user;
-  engine->password = asks ? topology->sentinel_password : engine->config->password;
+  topology->own.to_sentinel = to_sentinel;
+  engine->user = to_sentinel ? topology->sentinel_user : engine->config->user;
+  engine->password = to_sentinel ? topology->sentinel_password : engine->config->password;
 }
 
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)

@@ -133,8 +133,8 @@ void FairlockClient::transportClose(void *context)
 
 FairlockClient::FairlockClient()
     : config(), net_(nullptr), host_(nullptr), address_(), port_(0), status_(FAIRLOCK_INVALID),
-      blocks_ms_(BLOCKS_MS), begun_(false), inside_(false), lost_(false), shares_(false),
-      tells_room_(false), full_(false), broken_(false), transport_(), client_(), sharing_()
+      blocks_ms_(BLOCKS_MS), begun_(false), inside_(false), lost_(false), tells_room_(false),
+      full_(false), broken_(false), transport_(), client_(), sharing_()
 {
 }
 
@@ -176,7 +176,6 @@ bool FairlockClient::begin(const struct port_transport &transport)
 {
   if (begun_) return false;
   transport_ = transport;
-  shares_ = false;
   config.receive_buffer = received_;
   config.receive_size = sizeof received_;
   config.send_buffer = sent_;
@@ -539,14 +538,8 @@ FairlockShared::~FairlockShared()
   takeOut();
 }
 
-/* Sharing begins before the first operation. */
 int FairlockShared::attachTo(FairlockClient &client, FairlockHandle &handle)
 {
   FairlockShared &self = static_cast<FairlockShared &>(handle);
-  if (!client.shares_ && client.begun_) return FAIRLOCK_INVALID;
-  int status = FAIRLOCK_OK;
-  if (!client.shares_) status = fairlock_use_sharing(&client.client_, &client.sharing_);
-  if (status != FAIRLOCK_OK) return status;
-  client.shares_ = true;
   return fairlock_init_shared(&self.memory_, &client.client_, self.name_, self.limit_);
 }

@@ -180,13 +180,11 @@ private:
   bool begun_;
   bool inside_;     /* the library is at work: a callback cannot begin anything */
   bool lost_;       /* a hold has ended in the present call */
-  bool shares_;     /* fairlock_use_sharing() was called */
   bool tells_room_; /* availableForWrite() of the Client works */
   bool full_;       /* the last send would have blocked */
   bool broken_;     /* the last send has failed */
   struct port_transport transport_;
   struct fairlock_client client_;
-  struct fairlock_sharing sharing_;
   uint8_t received_[FAIRLOCK_RECEIVE_SIZE(FAIRLOCK_ARDUINO_NAME_SIZE, 0)];
   uint8_t sent_[FAIRLOCK_ARDUINO_SEND_SIZE];
 };

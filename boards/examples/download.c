@@ -17,7 +17,6 @@ enum step { RESTING, WAITING, DOWNLOADING, STOPPING };
 static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 0)];
 static uint8_t send_buffer[256];
 static struct fairlock_client client;
-static struct fairlock_sharing sharing;
 static struct fairlock_shared firmware;
 static struct fairlock *const share = &firmware.handle;
 static enum step step;
@@ -89,7 +88,6 @@ int main(void)
   uint32_t download_ms = board_argument_number(3, 500);
   uint32_t limit = board_argument_number(4, 2);
   if (!link_start(&client, &config)) return 1;
-  if (fairlock_use_sharing(&client, &sharing) != FAIRLOCK_OK) return 1;
   if (fairlock_init_shared(&firmware, &client, "firmware", limit) != FAIRLOCK_OK) return 1;
   while (rounds > 0 || fairlock_result(share) == FAIRLOCK_PENDING) {
     rounds -= turn(port_clock_ms(), download_ms);

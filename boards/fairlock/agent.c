@@ -80,9 +80,8 @@ enum phase {
 struct hold {
   struct session *session;
   const struct agent_options *options;
-  struct fairlock_sharing sharing; /* if the lock is to be shared */
-  struct fairlock_shared lock;     /* its handle is used also if it is not */
-  int link;                        /* -1: the other end is gone */
+  struct fairlock_shared lock; /* its handle is used also if it is not */
+  int link;                    /* -1: the other end is gone */
   int wake[2];
   int events; /* the end of a pipe to which events are written; -1: none */
   struct fairlock_log log;
@@ -755,8 +754,6 @@ static int make_handle(struct hold *hold)
   const struct agent_options *options = hold->options;
   struct fairlock_client *client = &hold->session->client;
   if (!options->shared) return fairlock_init(&hold->lock.handle, client, options->name);
-  int status = fairlock_use_sharing(client, &hold->sharing);
-  if (status != FAIRLOCK_OK) return status;
   return fairlock_init_shared(&hold->lock, client, options->name, options->limit);
 }
 

@@ -10,7 +10,7 @@
 --          token               of its hold
 --       2  see share.lua
 --       3  the token of an earlier share of id, if that is larger than that of the hold: the server has
---          become the master without it. None: it is not
+--          become the master without it. 0: it is not
 -- Reply {1, token, now}   shared (a repeated request finds it so, and renews it)
 --       {-1, 0, now}      that hold is gone
 --       {-2, 0, now}      expired: the request came after its time

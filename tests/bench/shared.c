@@ -166,7 +166,6 @@ static void measure_entering(redisContext *peer, int port)
 
 struct contender {
   struct bench_client client;
-  struct fairlock_sharing sharing;
   struct fairlock_shared shared;
   struct fairlock alone;
   struct fairlock *lock; /* whichever of the two it wants */
@@ -187,7 +186,6 @@ static void want(struct contender *each)
 static void open_contender(struct contender *each, int port, bool writes)
 {
   bench_client_open(&each->client, port);
-  fairlock_use_sharing(&each->client.client, &each->sharing);
   must(fairlock_init_shared(&each->shared, &each->client.client, "book", 0) == FAIRLOCK_OK &&
            fairlock_init(&each->alone, &each->client.client, "book") == FAIRLOCK_OK,
        "two handles");

@@ -366,7 +366,7 @@ static void be_client(int index, void *context)
 {
   static struct client client;
   static struct fairlock_keeping keeper;
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading sharing;
   static struct ways ways;
   uint64_t random = *(const uint64_t *)context;
   client_prepare(&client, proxies[index % PROXIES].port);
@@ -377,7 +377,7 @@ static void be_client(int index, void *context)
     client.config.password = "deaf";
   }
   client_start(&client);
-  fairlock_use_sharing(&client.client, &sharing);
+  fairlock_use_downgrading(&client.client, &sharing);
   keeper.keep_ms = client.config.lease_ms / 2;
   if (keeps(index) && fairlock_use_keeping(&client.client, &keeper) != FAIRLOCK_OK) _exit(4);
   if (!init_ways(&ways, &client)) _exit(2);

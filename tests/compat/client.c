@@ -75,7 +75,9 @@ static struct fairlock *handle_of(const char *name)
 
 #ifdef FAIRLOCK_LIMIT_MAX /* it can share */
 static struct fairlock_shared shares[MOST_LOCKS];
+#if FAIRLOCK_VERSION_NUMBER < 1000003L
 static struct fairlock_sharing sharing;
+#endif
 
 /* The handle that shares this lock; of one limit. */
 static struct fairlock *share_of(const char *name, uint32_t limit)
@@ -289,7 +291,7 @@ int main(int argc, char **argv)
   static struct fairlock_keeping keeping;
   if (argc > 5) keeping.keep_ms = (uint32_t)strtoul(argv[5], NULL, 10);
   if (argc > 5 && fairlock_use_keeping(&client, &keeping) != FAIRLOCK_OK) return 1;
-#ifdef FAIRLOCK_LIMIT_MAX
+#if defined FAIRLOCK_LIMIT_MAX && FAIRLOCK_VERSION_NUMBER < 1000003L
   fairlock_use_sharing(&client, &sharing);
 #endif
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;

@@ -102,14 +102,12 @@ static bool introduce(struct contender *self, struct fairlock_shared *view,
 _Noreturn void run_process(struct contender *self, struct server *server, const char *lock)
 {
   struct fairlock_client client;
-  struct fairlock_sharing sharing;
   struct fairlock_shared view;
   int status = server_client(server, &client);
   if (status != FAIRLOCK_OK) {
     fail(self, status);
     _exit(1);
   }
-  if (self->limit > 0) fairlock_use_sharing(&client, &sharing);
   if (introduce(self, &view, &client, lock)) {
     contend(self, &view.handle, &client);
     fairlock_deinit(&view.handle);
@@ -138,12 +136,10 @@ static void *run_client(void *client)
 _Noreturn void run_team(struct contender *all, struct server *server, const char *lock)
 {
   struct fairlock_client client;
-  struct fairlock_sharing sharing;
   struct member members[CONTENDERS];
   pthread_t thread;
   int count = 0;
   int status = server_client(server, &client);
-  if (status == FAIRLOCK_OK && most_at_once(all) > 1) fairlock_use_sharing(&client, &sharing);
   if (status == FAIRLOCK_OK && pthread_create(&thread, NULL, run_client, &client) != 0) _exit(1);
   for (int i = 0; i < CONTENDERS; i++) {
     if (!all[i].thread) continue;

@@ -26,7 +26,6 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   static char seeds[400], address[263];
   static struct fairlock_topology topology;
   static struct fairlock_keeping keeper;
-  static struct fairlock_sharing sharing;
   static const char *const schemes[] = {"redis://", "redis+cluster://", "redis+sentinel://"};
   const char *rest = NULL;
   for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
@@ -55,7 +54,6 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   client_start(client);
   if (fairlock_follow(&client->client, &topology) != FAIRLOCK_OK) return "not to be followed";
   keeper.keep_ms = connection->keep_ms;
-  if (connection->shares) fairlock_use_sharing(&client->client, &sharing);
   bool good = keeper.keep_ms == 0 || fairlock_use_keeping(&client->client, &keeper) == FAIRLOCK_OK;
   return good ? NULL : "not to be kept";
 }

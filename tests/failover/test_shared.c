@@ -239,7 +239,6 @@ static struct member {
   struct client client;
   struct fairlock_topology topology;
   char address[64], seeds[80];
-  struct fairlock_sharing sharing;
   struct fairlock_shared shared, other; /* which names a smaller limit */
 } members[MEMBERS];
 
@@ -264,7 +263,6 @@ static void open_member(int i, int replicas)
   member->topology.address_size = sizeof member->address;
   member->topology.replicas = (uint32_t)replicas;
   CHECK_EQUAL(fairlock_follow(&member->client.client, &member->topology), FAIRLOCK_OK);
-  fairlock_use_sharing(&member->client.client, &member->sharing);
   CHECK_EQUAL(fairlock_init_shared(&member->shared, &member->client.client, DOOR, LIMIT),
               FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&member->other, &member->client.client, DOOR, 1), FAIRLOCK_OK);

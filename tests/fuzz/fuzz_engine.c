@@ -100,7 +100,7 @@ static bool follows, goes_anywhere, was_redirected;
 /* Locks that are kept */
 static struct fairlock_keeping keep;
 static bool keeps;
-static struct fairlock_sharing sharing;
+static struct fairlock_downgrading sharing;
 static bool shares;     /* all handles but the first do */
 static bool downgrades; /* the second has the name of the first, and perhaps the third has, too */
 
@@ -873,7 +873,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   shares = downgrades || room == 253 || room == 254;
   if (downgrades) witness.names[1] = witness.names[0];
   if (room == 252) witness.names[2] = witness.names[0];
-  if (shares) fairlock_engine_share(&engine, &sharing);
+  if (shares) fairlock_engine_use_downgrading(&engine, &sharing);
   while (hostile.left > 0) {
     witness_step(&witness);
     for (int i = 0; i < HANDLES; i++)

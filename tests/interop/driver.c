@@ -325,7 +325,6 @@ int main(int argc, char **argv)
   bool runs = true;
   bool cluster = false;
   static struct fairlock_keeping keep;
-  static struct fairlock_sharing sharing;
   pthread_t runner;
   for (int i = 2; i < argc; i++) {
     if (strncmp(argv[i], "lease=", 6) == 0) config.lease_ms = (uint32_t)atoi(argv[i] + 6);
@@ -340,7 +339,6 @@ int main(int argc, char **argv)
   else if (!port_posix_seeds(&server, seed)) return 1;
   if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
   if (cluster && fairlock_follow(&client, &topology) != FAIRLOCK_OK) return 1;
-  fairlock_use_sharing(&client, &sharing);
   if (keep.keep_ms > 0 && fairlock_use_keeping(&client, &keep) != FAIRLOCK_OK) return 1;
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
   if (runs && pthread_create(&runner, NULL, keep_alive, &client) != 0) return 1;

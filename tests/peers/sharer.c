@@ -25,7 +25,6 @@ struct sharer {
   struct port_posix tcp;
   struct fairlock_config config;
   struct fairlock_client client;
-  struct fairlock_sharing sharing;
   struct fairlock_shared shared;
   struct fairlock alone;
   unsigned char received[FAIRLOCK_RECEIVE_SIZE(64, 0)], sent[1024];
@@ -62,7 +61,6 @@ static void open_sharer(struct sharer *sharer, const char *kind, const char *por
   must(fairlock_client_init(&sharer->client, &sharer->config, &sharer->tcp.transport) ==
            FAIRLOCK_OK,
        "client");
-  fairlock_use_sharing(&sharer->client, &sharer->sharing);
   must(fairlock_init_shared(&sharer->shared, &sharer->client, kind, limit) == FAIRLOCK_OK,
        "shared lock");
   must(fairlock_init(&sharer->alone, &sharer->client, kind) == FAIRLOCK_OK, "lock");

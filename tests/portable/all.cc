@@ -95,8 +95,8 @@ static void engine()
   std::size_t size;
   CHECK(fairlock_engine_init(&engine, &config) == FAIRLOCK_OK);
   CHECK(fairlock_engine_add(&engine, &door, "door", 4) == FAIRLOCK_OK);
-  fairlock_sharing sharing = fairlock_sharing();
-  fairlock_engine_share(&engine, &sharing);
+  fairlock_downgrading downgrading = fairlock_downgrading();
+  fairlock_engine_use_downgrading(&engine, &downgrading);
   fairlock_shared reader;
   CHECK(fairlock_engine_add_shared(&engine, &reader, "door", 4, 2) == FAIRLOCK_OK);
   CHECK(fairlock_engine_downgrade(&door, &reader, FAIRLOCK_RENEW, 0) == FAIRLOCK_NOT_HELD);
@@ -232,8 +232,8 @@ static void client(const char *service)
   fairlock_keeping keeper = fairlock_keeping();
   keeper.keep_ms = 1000;
   CHECK(fairlock_use_keeping(&client, &keeper) == FAIRLOCK_OK);
-  fairlock_sharing sharing = fairlock_sharing();
-  CHECK(fairlock_use_sharing(&client, &sharing) == FAIRLOCK_OK);
+  fairlock_downgrading downgrading = fairlock_downgrading();
+  CHECK(fairlock_use_downgrading(&client, &downgrading) == FAIRLOCK_OK);
   CHECK(fairlock_connect(&client) == FAIRLOCK_OK);
   CHECK(connections == 1);
   CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);

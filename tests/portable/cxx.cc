@@ -570,15 +570,14 @@ static void seats_in_order()
   port_mutex_destroy(&guard);
 }
 
-/* Without use_sharing(), and with what no lock can have. */
+/* Without use_downgrading(), and with what no lock can have. */
 static void shared_refusals(fair::client &client, port_transport &transport)
 {
   const fairlock_config config = configure();
   fair::client alone(config, transport);
   fair::shared_mutex valve(alone, "valve");
-  CHECK(valve.status() == FAIRLOCK_INVALID && valve.acquire() == FAIRLOCK_INVALID);
-  fair::semaphore slots(alone, "slots", 2);
-  CHECK(slots.status() == FAIRLOCK_INVALID && !slots.try_acquire());
+  CHECK(valve.acquire() == FAIRLOCK_OK && valve.downgrade() == FAIRLOCK_INVALID);
+  CHECK(valve.release() == FAIRLOCK_OK);
   fair::semaphore any_number(client, "slots", 0), too_many(client, "slots", 1001);
   CHECK(any_number.status() == FAIRLOCK_INVALID && too_many.status() == FAIRLOCK_INVALID);
   fair::shared_mutex nameless(client, nullptr);
@@ -592,7 +591,7 @@ static void shared_refusals(fair::client &client, port_transport &transport)
   }
   CHECK(caught == FAIRLOCK_INVALID);
   try {
-    slots.acquire();
+    any_number.acquire();
   } catch (const std::system_error &) {
     caught = 1;
   }
@@ -665,7 +664,7 @@ static void destroyed_without_answers(port_transport transport, bool lost)
   {
     const fairlock_config config = configure();
     fair::client client(config, transport);
-    client.use_sharing();
+    client.use_downgrading();
     {
       std::string name("unanswered");
       fair::handle door(client, name.c_str());
@@ -690,7 +689,7 @@ int main(int argc, char **argv)
   port_posix_tcp(&socket, "127.0.0.1", argv[1]);
   fair::client client(config, socket.transport);
   CHECK(client.status() == FAIRLOCK_OK);
-  client.use_sharing();
+  client.use_downgrading();
   standard_locks(client);
   ends_of_time(client);
   computed_leases(client);

@@ -127,7 +127,7 @@ fairlock_follow(&client, &topology)
 fairlock_set_log(&client, &log)
 fairlock_use_credentials(&client, &credentials)
 fairlock_use_keeping(&client, &keeping)
-fairlock_use_sharing(&client, &sharing)
+fairlock_use_downgrading(&client, &downgrading)
 fairlock_abandon(&handle, &rest)
 fairlock_start_force_release(&handle, &target)
 fairlock_start_ask_release(&handle, &target)
@@ -158,11 +158,11 @@ static struct fairlock_topology topology;
 static struct fairlock_log log;
 static struct fairlock_credentials credentials;
 static struct fairlock_keeping keeping;
-static struct fairlock_sharing sharing;
+static struct fairlock_downgrading downgrading;
 static struct fairlock_rest rest;
 static struct fairlock_target target;
 const void *const all[] = {&client, &engine, &config, &transport, &socket, &server, &handle, &shared, &topology, &log,
-                           &credentials, &keeping, &sharing, &rest, &target};
+                           &credentials, &keeping, &downgrading, &rest, &target};
 int main(void)
 {
   (void)$1;

@@ -6,7 +6,7 @@
 #include "harness.h"
 
 static struct client clients[MEMBERS];
-static struct fairlock_sharing sharing[MEMBERS];
+static struct fairlock_downgrading sharing[MEMBERS];
 static struct fairlock_shared shared[MEMBERS];
 static struct fairlock alone[MEMBERS];
 
@@ -26,7 +26,7 @@ static void begin_patient(uint32_t limit, uint32_t waiter_ms, uint32_t claim_ms)
     clients[i].config.waiter_ms = waiter_ms;
     clients[i].config.claim_ms = claim_ms;
     client_start(&clients[i]);
-    fairlock_use_sharing(&clients[i].client, &sharing[i]);
+    fairlock_use_downgrading(&clients[i].client, &sharing[i]);
     CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, limit), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_init(&alone[i], &clients[i].client, name), FAIRLOCK_OK);
   }

@@ -20,7 +20,6 @@ static struct client near; /* plays the others */
 static struct fairlock *mine, *other;
 static struct fairlock alone[2];
 static struct fairlock_shared shares[2], third;
-static struct fairlock_sharing far_sharing, near_sharing;
 static char my_id[FAIRLOCK_HOLDER_ID_SIZE], other_id[FAIRLOCK_HOLDER_ID_SIZE];
 static char scene[120]; /* what is hit, for the log */
 static bool settling;   /* wait for a stranded request after the step in which it was sent */
@@ -222,8 +221,6 @@ static void init_handles(void)
   bool share[] = {cast != ALONE, cast == BESIDE};
   struct fairlock **handle[] = {&mine, &other};
   struct client *client[] = {&far, &near};
-  fairlock_use_sharing(&far.client, &far_sharing);
-  fairlock_use_sharing(&near.client, &near_sharing);
   for (int i = 0; i < 2; i++) {
     *handle[i] = share[i] ? &shares[i].handle : &alone[i];
     EXPECT(share[i] ? fairlock_init_shared(&shares[i], &client[i]->client, name, limit)

@@ -170,7 +170,7 @@ static void share_all(struct client clients[3], struct fairlock_shared shared[3]
 static void test_shared(void)
 {
   static struct client clients[3];
-  static struct fairlock_sharing sharing[3];
+  static struct fairlock_downgrading sharing[3];
   static struct fairlock_shared shared[3];
   static struct raw peer;
   struct fairlock alone;
@@ -179,7 +179,7 @@ static void test_shared(void)
   CHECK(raw_run(&redis, "ACL LOG RESET"));
   for (int i = 0; i < 3; i++) {
     open_client(&clients[i], "minimal");
-    fairlock_use_sharing(&clients[i].client, &sharing[i]);
+    fairlock_use_downgrading(&clients[i].client, &sharing[i]);
     CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, "acl", 2), FAIRLOCK_OK);
   }
   share_all(clients, shared);
@@ -463,7 +463,7 @@ static void test_stopped_try(void)
 static void test_stopped_downgrade(void)
 {
   static struct client client;
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading sharing;
   static struct fairlock_shared shared;
   struct fairlock alone;
   begin();
@@ -473,7 +473,7 @@ static void test_stopped_downgrade(void)
     return;
   }
   open_client(&client, "denied");
-  fairlock_use_sharing(&client.client, &sharing);
+  fairlock_use_downgrading(&client.client, &sharing);
   CHECK_EQUAL(fairlock_init(&alone, &client.client, "acl"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "acl", 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&alone, 120000), FAIRLOCK_OK);
@@ -558,7 +558,7 @@ static void plant_sharded(struct raw *peer, const char *note)
 static void test_message_refused(void)
 {
   static struct client client;
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading sharing;
   static struct fairlock_shared shared;
   static struct raw peer;
   struct fairlock handle;
@@ -578,7 +578,7 @@ static void test_message_refused(void)
   CHECK_EQUAL(queue_length(&redis, "acl"), 1);
   uproot_peer(&peer);
 
-  fairlock_use_sharing(&client.client, &sharing);
+  fairlock_use_downgrading(&client.client, &sharing);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "acl", 3), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   plant_sharded(&peer, "9000000000 0 5000 S0");

@@ -531,7 +531,7 @@ static void test_oom_release(void)
 /* One who shares, at most two at a time; its client can hold the lock alone as well. */
 struct sharer {
   struct client client;
-  struct fairlock_sharing sharing;
+  struct fairlock_downgrading sharing;
   struct fairlock_shared shared;
   struct fairlock alone;
 };
@@ -551,7 +551,7 @@ static void open_sharers(void)
     sharer->client.config.lease_ms = 6000;
     sharer->client.config.waiter_ms = 60000; /* whose heartbeats will be refused */
     client_start(&sharer->client);
-    fairlock_use_sharing(&sharer->client.client, &sharer->sharing);
+    fairlock_use_downgrading(&sharer->client.client, &sharer->sharing);
     CHECK_EQUAL(fairlock_init_shared(&sharer->shared, &sharer->client.client, "errors", 2),
                 FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_init(&sharer->alone, &sharer->client.client, "errors"), FAIRLOCK_OK);

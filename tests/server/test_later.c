@@ -125,11 +125,11 @@ static bool shown_outdated(void)
 static void check_barred(void)
 {
   static struct client newcomer;
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading sharing;
   static struct fairlock_shared shared;
   struct fairlock handle;
   client_open(&newcomer, server.port);
-  fairlock_use_sharing(&newcomer.client, &sharing);
+  fairlock_use_downgrading(&newcomer.client, &sharing);
   CHECK_EQUAL(fairlock_init(&handle, &newcomer.client, "later"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&shared, &newcomer.client, "later", 2), FAIRLOCK_OK);
   int64_t fields = raw_number(&redis, "HLEN fairlock:{later}");
@@ -221,11 +221,11 @@ static void test_needs_late_leave(void)
 /* A share that the lock has not become is none of those who hold: the exclusive hold is released. */
 static void test_needs_downgrade(void)
 {
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading sharing;
   static struct fairlock_shared shared;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   begin_later();
-  fairlock_use_sharing(&client.client, &sharing);
+  fairlock_use_downgrading(&client.client, &sharing);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "later", 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&holder, 0, 60000), FAIRLOCK_OK);
   CHECK(raw_run(&redis, "HSET fairlock:{later} needs x"));

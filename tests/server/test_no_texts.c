@@ -165,12 +165,12 @@ static void test_flush_while_waiting(void)
 /* Who shares uses a script that nobody loads who does not; a downgrade uses another one. */
 static void test_shared(void)
 {
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading sharing;
   static struct fairlock_shared shared;
   static struct fairlock alone;
   open_without("door");
   CHECK(fairlock("run other true"));
-  fairlock_use_sharing(&client.client, &sharing);
+  fairlock_use_downgrading(&client.client, &sharing);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client.client, "hall", 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&shared.handle, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK(unknown());

@@ -25,7 +25,6 @@ struct member {
   struct fairlock_credentials credentials;
   struct keys keys;
   struct fairlock handle;
-  struct fairlock_sharing sharing;
   struct fairlock_shared shared;
   uint64_t token; /* of its hold; 0: it does not hold */
   int64_t since;
@@ -257,7 +256,6 @@ static void share_all(uint64_t tokens[MEMBERS])
 {
   for (int i = 0; i < MEMBERS; i++) {
     struct member *member = &members[i];
-    fairlock_use_sharing(&member->client.client, &member->sharing);
     CHECK_EQUAL(fairlock_init_shared(&member->shared, &member->client.client, name, MEMBERS - 1),
                 FAIRLOCK_OK);
     if (i == MEMBERS - 1) break;

@@ -95,13 +95,13 @@ static void test_renewed(void)
 {
   begin_with(0);
   struct client brief;
-  struct fairlock_sharing option;
+  struct fairlock_downgrading option;
   struct fairlock_shared share;
   struct fairlock hold;
   client_prepare(&brief, server.port);
   brief.config.lease_ms = 600;
   client_start(&brief);
-  fairlock_use_sharing(&brief.client, &option);
+  fairlock_use_downgrading(&brief.client, &option);
   CHECK_EQUAL(fairlock_init(&hold, &brief.client, name), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&share, &brief.client, name, 0), FAIRLOCK_OK);
   for (int i = 0; i < 5; i++) {

@@ -53,7 +53,6 @@ static void test_noscript(void)
 
 static struct proxy proxy;
 static struct client client, beside;
-static struct fairlock_sharing sharing, sharing_beside;
 static struct fairlock_shared late, other;
 
 enum { LATE_MS = 2600, VALID_MS = 3500 }; /* longer than a request is valid; when it has come */
@@ -69,8 +68,6 @@ static void open_late(void)
   client.config.lease_ms = 1000;
   client_start(&client);
   client_open(&beside, server.port);
-  fairlock_use_sharing(&client.client, &sharing);
-  fairlock_use_sharing(&beside.client, &sharing_beside);
   CHECK_EQUAL(fairlock_init_shared(&late, &client.client, name, 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&other, &beside.client, name, 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&other.handle, 1000, 60000), FAIRLOCK_OK);
@@ -205,7 +202,6 @@ static void find_claim(uint32_t limit, struct fairlock *before)
   client_prepare(&client, proxy.port);
   client.config.lease_ms = 600000;
   client_start(&client);
-  fairlock_use_sharing(&client.client, &sharing);
   CHECK_EQUAL(fairlock_init_shared(&late, &client.client, name, limit), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(before, 0, 60000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&late.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
@@ -231,7 +227,6 @@ static void test_claim_after_a_cut(void)
   struct fairlock alone;
   begin();
   client_open(&beside, server.port);
-  fairlock_use_sharing(&beside.client, &sharing_beside);
   CHECK_EQUAL(fairlock_init_shared(&other, &beside.client, name, 1), FAIRLOCK_OK);
   find_claim(1, &other.handle);
   CHECK_EQUAL(fairlock_init(&alone, &beside.client, name), FAIRLOCK_OK);

@@ -19,7 +19,6 @@ enum { MEMBERS = 4 };
 
 struct member {
   struct client client;
-  struct fairlock_sharing sharing;
   struct fairlock_keeping keep;
   struct fairlock_log log;
   struct fairlock_shared shared;
@@ -70,7 +69,6 @@ static void open_member(int i, uint32_t limit, uint32_t keep_ms, uint32_t lease_
   member->keep.keep_ms = keep_ms;
   if (keep_ms > 0)
     CHECK_EQUAL(fairlock_use_keeping(&member->client.client, &member->keep), FAIRLOCK_OK);
-  fairlock_use_sharing(&member->client.client, &member->sharing);
   CHECK_EQUAL(fairlock_init_shared(&member->shared, &member->client.client, name, limit),
               FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&member->alone, &member->client.client, name), FAIRLOCK_OK);
@@ -487,10 +485,8 @@ static void test_blocking(void)
 {
   pthread_t tasks[TASKS + 1];
   static struct client client;
-  static struct fairlock_sharing sharing;
   begin();
   client_open(&client, server.port);
-  fairlock_use_sharing(&client.client, &sharing);
   for (int i = 0; i < TASKS; i++) {
     CHECK_EQUAL(fairlock_init_shared(&task_shares[i], &client.client, name, TASKS_LIMIT),
                 FAIRLOCK_OK);

@@ -436,7 +436,8 @@ void device_start(struct device *device)
   }
   if (world->profile.way != ONE_SERVER) follow(device);
   keep(device);
-  if (world->profile.sharing > 0) fairlock_engine_share(&device->engine, &device->sharing);
+  if (world->profile.sharing > 0)
+    fairlock_engine_use_downgrading(&device->engine, &device->sharing);
   if (device_patience(device) > world->longest) world->longest = device_patience(device);
   int64_t handles = random_between(random, 1, world->profile.handles);
   for (int i = 0; i < handles; i++)

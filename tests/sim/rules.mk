@@ -32,7 +32,9 @@ $(BUILD)/tests/sim/sim: $(SIM_OBJECTS) $(BUILD)/liblock.a
 
 # The same worlds with the engine of a program with one task (port/single), as firmware has it: another
 # schedule.
-ONE_TASK_OBJECTS := $(patsubst %.c,$(BUILD)/one_task/%.o,$(SIM_SOURCES) $(filter-out lock/client.c,$(CORE)))
+ONE_TASK_CORE := $(patsubst %.c,$(BUILD)/one_task/%.o,$(filter-out lock/client.c,$(CORE)))
+ONE_TASK_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/one_task/%.o) $(ONE_TASK_CORE)
+$(BUILD)/tests/unit/test_one_task $(ONE_TASK_UNIT): $(ONE_TASK_CORE)
 $(ONE_TASK_OBJECTS): INCLUDES := -Iresp -Iport -Iport/single -Ilock
 $(ONE_TASK_OBJECTS): CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=20
 
@@ -50,14 +52,15 @@ $(DIFFERENTIAL): $(DIFFERENTIAL).o $(BUILD)/tests/server/dialect.o $(SIM_PARTS) 
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 # The sweep uses port/single, and the client layer is compiled for that.
-SWEEP_PARTS := $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client store redis roles commands tracking script sha1)
+SWEEP_PARTS := $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client) \
+  $(patsubst %,$(BUILD)/one_task/tests/sim/%.o,store redis roles commands tracking script sha1)
 $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client): INCLUDES := -Iresp -Iport -Iport/single -Ilock
 
 $(BUILD)/tests/sim/sweep_client.o: lock/client.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $(filter %.c,$^)
 
-$(BUILD)/tests/sim/test_sweep: $(SWEEP_PARTS) $(FRAME) $(BUILD)/liblock.a
+$(BUILD)/tests/sim/test_sweep: $(SWEEP_PARTS) $(FRAME) $(ONE_TASK_CORE)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 .PHONY: sim

@@ -140,7 +140,7 @@ struct late {
 static struct wire wire, other_wire;
 static struct fairlock_client client, other_client;
 static struct fairlock_shared sharer; /* or a handle that wants the lock alone */
-static struct fairlock_sharing sharing;
+static struct fairlock_downgrading sharing;
 #define door sharer.handle
 static struct fairlock other_door;
 static struct fairlock_keeping keeper;
@@ -597,7 +597,7 @@ static void set_up_door(bool shares)
 {
   int status = FAIRLOCK_OK;
   if (shares) {
-    fairlock_use_sharing(&client, &sharing);
+    fairlock_use_downgrading(&client, &sharing);
     status = fairlock_init_shared(&sharer, &client, LOCK, 2);
   } else {
     status = fairlock_init(&door, &client, LOCK);

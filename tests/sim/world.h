@@ -268,7 +268,7 @@ struct device {
   bool connecting;
   struct fairlock_topology topology;
   struct fairlock_keeping keep;
-  struct fairlock_sharing sharing;
+  struct fairlock_downgrading sharing;
   char address[16];
   int seed, target; /* the last seed, and where the next connection goes */
   int cut_from;     /* the node that it cannot reach; -1: none */

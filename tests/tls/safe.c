@@ -30,7 +30,6 @@ void safe_start(struct safe *safe)
   CHECK_EQUAL(
       fairlock_client_init(&safe->client.client, &safe->client.config, &safe->wrap.tls.transport),
       FAIRLOCK_OK);
-  fairlock_use_sharing(&safe->client.client, &safe->sharing);
 }
 
 void safe_open(struct safe *safe, const struct wrap_config *config)

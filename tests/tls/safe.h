@@ -12,7 +12,6 @@
 /* The harness's client, with TLS between it and its socket. */
 struct safe {
   struct client client;
-  struct fairlock_sharing sharing;
   struct wrap wrap;
 };
 

@@ -85,7 +85,6 @@ const struct fairlock_config *volatile config;
 const struct port_transport *volatile transport;
 struct fairlock_topology *volatile topology;
 struct fairlock_keeping *volatile keeper;
-struct fairlock_sharing *volatile sharing;
 const char *volatile name;
 volatile uint32_t number;
 void _start(void);
@@ -137,7 +136,7 @@ program "the superloop, without the scripts' texts" 10800 '' "$loop" "$@"
 sources=$(echo resp/*.c lock/*.c)
 program "the superloop, following servers" '' '' "fairlock_follow(&client, topology) + $loop" "$@"
 program "the superloop, keeping its lock" '' '' "fairlock_use_keeping(&client, keeper) + $loop" "$@"
-share='(fairlock_use_sharing(&client, sharing), fairlock_init_shared_bytes(&shared, &client, name, number, number))'
+share='fairlock_init_shared_bytes(&shared, &client, name, number, number)'
 program "the superloop, sharing its lock" '' '' "$share + $(echo "$loop" | sed 's/&door/\&shared.handle/g')" "$@"
 ;;
 esac

@@ -242,7 +242,7 @@ void test_nonsense_breaks_the_connection(void)
   nonsense("*2\r\n:1\r\n:1\r\n");
   nonsense("*4\r\n:1\r\n:1\r\n:1\r\n:1\r\n");
   nonsense("*6\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:9\r\n");
-  CHECK(engine.inspection == NULL); /* it stands behind what keeps the numbers */
+  CHECK(engine.inspection.query == NULL); /* it stands behind what keeps the numbers */
   nonsense("*3\r\n:1\r\n:1\r\n+x\r\n");
   nonsense("*3\r\n:1\r\n:1\r\n:9223372036854775807\r\n");
   nonsense("*3\r\n:1\r\n:-9\r\n:1\r\n");

@@ -8,7 +8,6 @@
 static struct fairlock_rest rest, second;
 static char name[8];
 static unsigned freed, ended;
-static struct fairlock_sharing sharing;
 static struct fairlock_shared c;
 static struct fairlock_keeping keeper;
 
@@ -255,8 +254,6 @@ static void test_kept(void)
 static void test_shared(void)
 {
   begin_quietly();
-  memset(&sharing, 0, sizeof sharing);
-  fairlock_engine_share(&engine, &sharing);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, 2), FAIRLOCK_OK);
   request(&c.handle, 0, FAIRLOCK_RENEW);
   answer(1, 5, 0);
@@ -265,7 +262,7 @@ static void test_shared(void)
   CHECK(sends("\r\n$1\r\n2\r\n")); /* the limit */
   answer(1, 0, 0);
   CHECK_EQUAL(freed, 1);
-  CHECK(engine.links == &sharing.own.link);
+  CHECK(engine.links == NULL);
 }
 
 /* What is told beside it takes each event first. */

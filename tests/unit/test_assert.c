@@ -80,11 +80,11 @@ static void call_use_keeping(void)
   else (void)fairlock_use_keeping(&good, NULL);
 }
 
-static void call_use_sharing(void)
+static void call_use_downgrading(void)
 {
-  static struct fairlock_sharing sharing;
-  if (client != NULL) fairlock_use_sharing(client, &sharing);
-  else fairlock_use_sharing(&good, NULL);
+  static struct fairlock_downgrading option;
+  if (client != NULL) fairlock_use_downgrading(client, &option);
+  else fairlock_use_downgrading(&good, NULL);
 }
 
 static void ignore_event(enum fairlock_log_event event, int status, const char *text, void *context)
@@ -353,7 +353,7 @@ static const struct {
              CALL(server_status),
              CALL(read_counters),
              CALL(id),
-             CALL(use_sharing),
+             CALL(use_downgrading),
              CALL(init_shared),
              CALL(init_shared_bytes),
              CALL(downgrade),

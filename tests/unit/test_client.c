@@ -1055,12 +1055,12 @@ static void check_downgraded(void)
 /* Both handles are of one client and one task, and none is inside a call. */
 static void check_not_downgraded(void)
 {
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading downgrading;
   static struct fairlock_client other;
   static struct fairlock_shared stranger;
   pthread_t thread;
   CHECK_EQUAL(fairlock_client_init(&other, &config, &transport), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_use_sharing(&other, &sharing), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_downgrading(&other, &downgrading), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&stranger, &other, "door", 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_downgrade(&handle, &stranger, 60000), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 1), FAIRLOCK_INVALID);
@@ -1075,14 +1075,14 @@ static void check_not_downgraded(void)
 /* From alone to shared: one call for both handles. */
 static void test_downgrade(void)
 {
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading downgrading;
   struct fairlock_config telling = config;
   telling.ended = note_end;
   telling.ended_context = &told;
   told = 0;
   set_up();
   CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_downgrading(&client, &downgrading), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
@@ -1133,9 +1133,9 @@ static int answer_a_cancelled_downgrade(void *context, void *data, size_t size, 
 
 static void test_downgrade_cancelled(void)
 {
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading downgrading;
   set_up();
-  CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_use_downgrading(&client, &downgrading), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
@@ -1288,11 +1288,8 @@ static void test_adopt_a_loss(void)
 /* A handle that shares is one like any other to whoever blocks, or does not. */
 static void test_share(void)
 {
-  static struct fairlock_sharing sharing;
   static struct fairlock_shared shared;
   set_up();
-  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 2), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", FAIRLOCK_LIMIT_MAX + 1),
               FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, NULL, 2), FAIRLOCK_INVALID);
@@ -1319,7 +1316,7 @@ static void test_forked(void)
   static struct fairlock other;
   static struct fairlock_topology topology;
   static struct fairlock_keeping keeper = {.keep_ms = 1000};
-  static struct fairlock_sharing sharing;
+  static struct fairlock_downgrading downgrading;
   static struct fairlock_log journal = {.function = note};
   static struct fairlock_credentials credentials = {.function = give_none};
   static struct fairlock_shared shared;
@@ -1359,7 +1356,7 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_use_keeping(&client, &keeper), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_set_log(&client, &journal), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_use_sharing(&client, &sharing), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_use_downgrading(&client, &downgrading), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_use_credentials(&client, &credentials), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 0), FAIRLOCK_FORKED);

@@ -8,7 +8,7 @@
 #include "engine_tests.h"
 #include "scripts/hashes.h"
 
-static struct fairlock_sharing sharing;
+static struct fairlock_downgrading sharing;
 static struct fairlock_shared heir;
 static struct fairlock *const heir_handle = &heir.handle;
 static struct fairlock_topology topology;
@@ -27,7 +27,7 @@ static void prepare(void)
   ends = 0;
   config.ended = count_end;
   config.ended_context = &ends;
-  fairlock_engine_share(&engine, &sharing);
+  fairlock_engine_use_downgrading(&engine, &sharing);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &heir, "door", 4, 7), FAIRLOCK_OK);
 }
 
@@ -86,7 +86,7 @@ static void set_up_after_a_share(int64_t token, uint32_t lease_ms)
   CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
 }
 
-static bool shares(void)
+static bool has_share(void)
 {
   return heir_handle->result == FAIRLOCK_OK && heir_handle->token == 78 &&
          heir_handle->holds == 1 && fairlock_engine_remaining_ms(heir_handle, now) > 0;
@@ -117,7 +117,7 @@ static void test_downgrade(void)
   push("subscribe", CHANNEL("3"), NULL);
   CHECK_EQUAL(ends, 0);
   answer(1, 78, 0);
-  CHECK(shares());
+  CHECK(has_share());
   CHECK(is_free(&a, FAIRLOCK_OK));
   CHECK_EQUAL(ends, 2);
   CHECK_EQUAL(losses, 0);
@@ -152,7 +152,7 @@ static void test_renewals(void)
     CHECK(asks());
   }
   answer(1, 78, 0);
-  CHECK(shares());
+  CHECK(has_share());
   CHECK(is_free(&a, FAIRLOCK_OK));
   CHECK_EQUAL(losses, 0);
   CHECK(sends_nothing());
@@ -166,7 +166,7 @@ static void test_broken_connection(void)
   CHECK(asks());
   push("subscribe", CHANNEL("3"), NULL);
   answer(1, 78, 0);
-  CHECK(shares());
+  CHECK(has_share());
   CHECK(is_free(&a, FAIRLOCK_OK));
   pass(10000);
   CHECK(sends(" -1 30000+ 78\r\n"));
@@ -224,7 +224,7 @@ static void test_late_acquire(void)
   push("subscribe", CHANNEL("3"), NULL);
   pass(49);
   answer(1, 78, 0);
-  CHECK(shares());
+  CHECK(has_share());
   CHECK(a.phase == LEAVING);
   CHECK(leaves_once_more(FAIRLOCK_OK));
 }
@@ -255,10 +255,10 @@ static void test_granted_by_a_message(void)
   set_up_asked();
   push("subscribe", CHANNEL("3"), NULL);
   grant(CHANNEL("3"), "78", 0);
-  CHECK(shares());
+  CHECK(has_share());
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   answer(1, 78, 0);
-  CHECK(shares());
+  CHECK(has_share());
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   pass(RETRY_MS);
   drain();
@@ -266,7 +266,7 @@ static void test_granted_by_a_message(void)
   answer(1, 78, 0); /* the heir has confirmed its hold */
   answer(0, 0, 0);
   CHECK(leaves_once_more(FAIRLOCK_UNKNOWN));
-  CHECK(shares());
+  CHECK(has_share());
   CHECK_EQUAL(ends, 2);
   CHECK_EQUAL(losses, 0);
 }
@@ -350,7 +350,7 @@ static void test_unknown_script(void)
   CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
   CHECK(asks());
   answer(1, 78, 0);
-  CHECK(shares());
+  CHECK(has_share());
   CHECK(is_free(&a, FAIRLOCK_OK));
 }
 
@@ -440,7 +440,7 @@ static void test_outlived(void)
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &b, "door", 4), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
-  fairlock_engine_share(&engine, &sharing);
+  fairlock_engine_use_downgrading(&engine, &sharing);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &heir, "door", 4, 7), FAIRLOCK_OK);
   greet();
   hold_alone(1000);
@@ -529,17 +529,17 @@ static void test_newer_token(void)
   hold_alone_again(FAIRLOCK_RENEW, 95);
   CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
   CHECK(sends(" -1 30000+ 95\r\n$1\r\n7\r\n"));
-  CHECK(strstr(output, "\r\n7\r\n$") == NULL);
+  CHECK(strstr(output, "\r\n7\r\n$1\r\n0\r\n") != NULL);
 }
 
 /* No server counts on from such a token, so any hold has a newer one. */
 static void test_largest_token(void)
 {
   set_up_after_a_share(LARGEST, FAIRLOCK_RENEW);
-  CHECK(asks() && strstr(output, "\r\n7\r\n$") == NULL);
+  CHECK(asks() && strstr(output, "\r\n7\r\n$1\r\n0\r\n") != NULL);
   push("subscribe", CHANNEL("3"), NULL);
   answer(1, 78, 0);
-  CHECK(shares());
+  CHECK(has_share());
 }
 
 /* Other handles release meanwhile. */
@@ -557,7 +557,7 @@ static void test_beside_others(void)
   CHECK(sends(" 0 0 77\r\n"));
   push("subscribe", CHANNEL("3"), NULL);
   answer(1, 78, 0);
-  CHECK(shares());
+  CHECK(has_share());
   CHECK(is_free(&a, FAIRLOCK_OK));
   CHECK_EQUAL(other.result, FAIRLOCK_PENDING);
   answer(1, 0, 0);
@@ -619,7 +619,7 @@ static void test_busy(void)
   CHECK_EQUAL(fairlock_engine_remove(heir_handle, now), FAIRLOCK_IN_PROGRESS);
   push("subscribe", CHANNEL("3"), NULL);
   answer(1, 78, 0);
-  CHECK(shares());
+  CHECK(has_share());
   /* a shared handle can be made after a downgrade, too */
   struct fairlock_shared later;
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &later, "door", 4, 7), FAIRLOCK_OK);
@@ -644,7 +644,7 @@ static void test_replicas(void)
   ends = 0;
   CHECK_EQUAL(downgrade(), FAIRLOCK_PENDING);
   CHECK(asks());
-  CHECK(strstr(output, "\r\n7\r\n*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n") != NULL);
+  CHECK(strstr(output, "\r\n7\r\n$1\r\n0\r\n*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n") != NULL);
   push("subscribe", CHANNEL("3"), NULL);
   answer(1, 78, 0);
   CHECK_EQUAL(ends, 0);
@@ -655,7 +655,7 @@ static void test_replicas(void)
   answer(1, 78, 0);
   CHECK_EQUAL(ends, 0);
   feed(":2\r\n");
-  CHECK(shares());
+  CHECK(has_share());
   CHECK(is_free(&a, FAIRLOCK_OK));
   CHECK_EQUAL(ends, 2);
 }

@@ -8,7 +8,7 @@
 static struct fairlock_log journal;
 static struct fairlock_credentials credentials;
 static struct fairlock_keeping keep;
-static struct fairlock_sharing sharing;
+static struct fairlock_downgrading downgrading;
 static struct fairlock_shared shared;
 static struct fairlock_topology topology;
 static char address[32];
@@ -35,7 +35,7 @@ static bool aim(void *context, const char *where)
   return where != NULL;
 }
 
-enum option { LOG, CREDENTIALS, KEEPER, SHARING, TOPOLOGY, OPTIONS };
+enum option { LOG, CREDENTIALS, KEEPER, DOWNGRADING, TOPOLOGY, OPTIONS };
 
 static void use(enum option option)
 {
@@ -45,8 +45,8 @@ static void use(enum option option)
     fairlock_engine_use_credentials(&engine, &credentials);
   } else if (option == KEEPER) {
     CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
-  } else if (option == SHARING) {
-    fairlock_engine_share(&engine, &sharing);
+  } else if (option == DOWNGRADING) {
+    fairlock_engine_use_downgrading(&engine, &downgrading);
   } else {
     CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
   }
@@ -71,8 +71,8 @@ static void check_order(void)
   CHECK(engine.links == &journal.own.link);
   CHECK(journal.own.link.inner == &credentials.own.link);
   CHECK(credentials.own.link.inner == &keep.own.link);
-  CHECK(keep.own.link.inner == &sharing.own.link);
-  CHECK(sharing.own.link.inner == &topology.own.link);
+  CHECK(keep.own.link.inner == &downgrading.own.link);
+  CHECK(downgrading.own.link.inner == &topology.own.link);
   CHECK(topology.own.link.inner == NULL);
 }
 
@@ -171,15 +171,15 @@ static void test_instead(void)
   static struct fairlock_log other_journal;
   static struct fairlock_credentials other_credentials;
   static struct fairlock_keeping other_keep;
-  static struct fairlock_sharing other_sharing;
+  static struct fairlock_downgrading other_downgrading;
   other_journal = journal;
   other_credentials = credentials;
   other_keep = keep;
   fairlock_engine_set_log(&engine, &other_journal);
   fairlock_engine_use_credentials(&engine, &other_credentials);
   CHECK_EQUAL(fairlock_engine_keep(&engine, &other_keep), FAIRLOCK_OK);
-  fairlock_engine_share(&engine, &other_sharing);
-  memset(&sharing, 0x5a, sizeof sharing);
+  fairlock_engine_use_downgrading(&engine, &other_downgrading);
+  memset(&downgrading, 0x5a, sizeof downgrading);
   memset(&journal, 0x5a, sizeof journal);
   memset(&credentials, 0x5a, sizeof credentials);
   memset(&keep, 0x5a, sizeof keep);
@@ -197,13 +197,13 @@ static void test_some(void)
     }
     greet();
     struct fairlock *handle = &a;
-    if (some & 1U << SHARING) {
+    if (some & 1U << DOWNGRADING) {
       CHECK_EQUAL(fairlock_engine_add_shared(&engine, &shared, "door", 4, 10), FAIRLOCK_OK);
       handle = &shared.handle;
     }
     CHECK_EQUAL(fairlock_engine_acquire(handle, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
     drain();
-    CHECK_EQUAL(strstr(output, "\r\n$2\r\n10\r\n") != NULL, (some & 1U << SHARING) != 0);
+    CHECK_EQUAL(strstr(output, "\r\n$2\r\n10\r\n") != NULL, (some & 1U << DOWNGRADING) != 0);
     CHECK_EQUAL(strstr(output, "TRACKING") != NULL, (some & 1U << KEEPER) != 0);
     CHECK_EQUAL(strstr(output, "WAIT\r\n") != NULL, (some & 1U << TOPOLOGY) != 0);
     if (some & 1U << KEEPER) feed("+OK\r\n+OK\r\n:0\r\n");

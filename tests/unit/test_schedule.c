@@ -5,7 +5,6 @@
  */
 #include "check.h"
 #include "internal.h"
-#include "port.h"
 
 #include <string.h>
 
@@ -22,12 +21,10 @@ static uint32_t random_below(uint32_t limit)
   return (uint32_t)(((uint64_t)seed * limit) >> 32);
 }
 
-/* A list has no `up`, and nothing to the left. */
 static bool child_of(const struct fairlock *child, const struct fairlock *parent)
 {
   if (child == NULL) return true;
-  bool placed = PORT_ONE_TASK ? child == parent->right : child->up == parent;
-  return placed && reached(child->due, parent->due);
+  return child->place.up == parent && reached(child->place.due, parent->place.due);
 }
 
 /* Every scheduled handle is met once, and none is due before the one above it. */
@@ -39,12 +36,13 @@ static bool whole(void)
   for (int i = 0; i < HANDLES; i++)
     expected += scheduled[i];
   const struct fairlock *handle = engine.first;
-  if (handle != NULL && handle->up != NULL) return false;
+  if (handle != NULL && handle->place.up != NULL) return false;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     size_t i = (size_t)(handle - handles);
     if (met[i] || !scheduled[i] || ++count > expected) return false;
     met[i] = true;
-    if (!child_of(handle->left, handle) || !child_of(handle->right, handle)) return false;
+    if (!child_of(handle->place.left, handle) || !child_of(handle->place.right, handle))
+      return false;
   }
   return count == expected;
 }
@@ -69,10 +67,10 @@ static void test_those_that_are_due(void)
   for (uint32_t now = 0xffffff00; now != 2000; now++) {
     int due = 0, met = 0;
     for (int i = 0; i < HANDLES; i++)
-      due += scheduled[i] && reached(now, handles[i].due);
+      due += scheduled[i] && reached(now, handles[i].place.due);
     const struct fairlock *handle = engine.first;
     while (handle != NULL) {
-      bool is_due = reached(now, handle->due);
+      bool is_due = reached(now, handle->place.due);
       met += is_due;
       handle = fairlock_schedule_next(handle, is_due);
     }

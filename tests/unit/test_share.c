@@ -13,7 +13,6 @@
 #define LOCK    "*8" CALL(FAIRLOCK_LOCK_SHA1)
 #define UNKNOWN "-NOSCRIPT No matching script.\r\n"
 
-static struct fairlock_sharing sharing;
 static struct fairlock_shared c, d; /* with limits of 2, and of any number */
 static struct fairlock_topology topology;
 static struct fairlock_keeping keeper;
@@ -21,7 +20,6 @@ static struct fairlock_log journal;
 
 static void add(void)
 {
-  fairlock_engine_share(&engine, &sharing);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &d, "door", 4, 0), FAIRLOCK_OK);
 }
@@ -29,7 +27,6 @@ static void add(void)
 static void begin_sharing(void)
 {
   set_up();
-  memset(&sharing, 0, sizeof sharing);
   add();
   greet();
 }
@@ -38,7 +35,6 @@ static void begin_sharing(void)
 static void begin_with_replicas(void)
 {
   set_up();
-  memset(&sharing, 0, sizeof sharing);
   memset(&topology, 0, sizeof topology);
   topology.replicas = 1;
   add();
@@ -49,7 +45,6 @@ static void begin_with_replicas(void)
 static void begin_with_keeper(void)
 {
   set_up();
-  memset(&sharing, 0, sizeof sharing);
   keeper.keep_ms = 10000;
   add();
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keeper), FAIRLOCK_OK);
@@ -88,10 +83,6 @@ static void queue_c(void)
 static void test_init(void)
 {
   set_up();
-  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, 2), FAIRLOCK_INVALID);
-  fairlock_engine_set_log(&engine, &journal);
-  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, 2), FAIRLOCK_INVALID);
-  fairlock_engine_share(&engine, &sharing);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, FAIRLOCK_LIMIT_MAX + 1),
               FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_add_shared(&engine, &c, "door", 4, UINT32_MAX), FAIRLOCK_INVALID);
@@ -206,7 +197,7 @@ static uint32_t sum_in_pieces(void (*begin_so)(void), size_t piece, bool text, s
 {
   begin_so();
   config.send_size = piece;
-  if (text) engine.eval = sharing.own.eval = 1; /* both acquires */
+  if (text) engine.eval = UINT8_MAX; /* of each script */
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_engine_acquire(&c.handle, 1000, 1000, now), FAIRLOCK_PENDING);
   engine.window = UINT16_MAX;
@@ -251,7 +242,6 @@ static void write_a_part_of_a_leave(void)
   set_up();
   config.response_ms = 20000;
   config.send_size = FAIRLOCK_SEND_MIN;
-  memset(&sharing, 0, sizeof sharing);
   add();
   greet();
   request(&c.handle, 0, 1000);
@@ -570,20 +560,6 @@ static void test_log(void)
   break_connection();
 }
 
-/* A second one takes the place of the first, whatever was in its memory. */
-static void test_share_again(void)
-{
-  static struct fairlock_sharing other;
-  begin_sharing();
-  memset(&other, 0xff, sizeof other);
-  fairlock_engine_share(&engine, &other);
-  memset(&sharing, 0x5a, sizeof sharing);
-  request(&c.handle, 0, 1000);
-  CHECK(logs(SHARED));
-  feed(UNKNOWN);
-  CHECK(sends_text());
-}
-
 const struct check_test check_tests[] = {
     {"share: which limits and clients", test_init},
     {"share: bytes", test_bytes},
@@ -607,6 +583,5 @@ const struct check_test check_tests[] = {
     {"share: on the next connection", test_next_connection},
     {"share: looking and breaking", test_queries},
     {"share: the log", test_log},
-    {"share: set again", test_share_again},
     {NULL, NULL},
 };
