@@ -163,14 +163,14 @@ static bool waits(const struct fairlock_client *client, const struct fairlock *h
  */
 static void wake_blocked(struct fairlock_client *client, bool news)
 {
-  struct fairlock_blocked *heir = NULL;
+  struct fairlock_blocked *next = NULL;
   if (PORT_ONE_TASK) return;
   client->news |= news;
   for (struct fairlock_blocked *task = client->blocked; task != NULL; task = task->next) {
     if (task->polls ? news : !waits(client, task->handle)) port_event_set(&task->event);
-    else if (heir == NULL) heir = task;
+    else if (next == NULL) next = task;
   }
-  if (heir != NULL && !client->serviced) port_event_set(&heir->event);
+  if (next != NULL && !client->serviced) port_event_set(&next->event);
 }
 
 /*
@@ -479,13 +479,13 @@ static int begin_release(struct fairlock *handle)
 static int begin_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
                            uint32_t lease_ms)
 {
-  struct fairlock *heir = &shared->handle;
-  if (heir->engine != exclusive->engine) return FAIRLOCK_INVALID;
+  struct fairlock *successor = &shared->handle;
+  if (successor->engine != exclusive->engine) return FAIRLOCK_INVALID;
   int status = refusal(exclusive);
-  if (status == FAIRLOCK_OK) status = refusal(heir);
+  if (status == FAIRLOCK_OK) status = refusal(successor);
   if (status != FAIRLOCK_OK) return status;
   status = fairlock_engine_downgrade(exclusive, shared, lease_ms, port_clock_ms());
-  if (status == FAIRLOCK_PENDING) heir->by.task = port_task_self();
+  if (status == FAIRLOCK_PENDING) successor->by.task = port_task_self();
   return status;
 }
 

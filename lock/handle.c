@@ -904,8 +904,8 @@ void fairlock_handle_on_broken(struct fairlock *handle)
     end_operation(handle, handle->leave_result);
   }
   /* ask again at once: the next server may not know the hold or the place */
-  bool asks = waiting(handle) || (holding(handle) && handle->flags & RENEWS);
-  if (asks || (kinds != 0 && (active(handle) || querying(handle)))) send_now(handle);
+  bool repeats = waiting(handle) || (holding(handle) && handle->flags & RENEWS);
+  if (repeats || (kinds != 0 && (active(handle) || querying(handle)))) send_now(handle);
 }
 
 /*

@@ -188,9 +188,10 @@ static void write_client(struct resp_writer *writer, const char *command, const 
   if (mode != NULL) fairlock_request_write_text(writer, mode);
 }
 
-static void write_arming(struct resp_writer *writer, const struct fairlock *handle, bool asks)
+static void write_arming(struct resp_writer *writer, const struct fairlock *handle,
+                         bool begins_tracking)
 {
-  if (asks) write_client(writer, "TRACKING", "ON", "OPTIN");
+  if (begins_tracking) write_client(writer, "TRACKING", "ON", "OPTIN");
   write_client(writer, "CACHING", "YES", NULL);
   fairlock_request_write_command(writer, "EXISTS", 2);
   fairlock_request_write_queue(writer, handle);

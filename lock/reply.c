@@ -24,57 +24,45 @@ bool fairlock_reply_begins(const struct resp_event *event, const char *words)
   return i == event->size || event->data[i] == ' ';
 }
 
-/* The statuses in `errors`, negated. */
-#define DENIED      "\012"
-#define UNSUPPORTED "\013"
-#define UNAVAILABLE "\014"
-#define READ_ONLY   "\015"
-#define NO_MEMORY   "\016"
-#define NO_WRITES   "\017"
-#define WRONG_SHARD "\025"
-#define OUTDATED    "\031"
-_Static_assert(FAIRLOCK_DENIED == -012 && FAIRLOCK_UNSUPPORTED == -013 &&
-                   FAIRLOCK_UNAVAILABLE == -014,
-               "as above");
-_Static_assert(FAIRLOCK_READONLY == -015 && FAIRLOCK_OOM == -016 && FAIRLOCK_MISCONF == -017,
-               "as above");
-
-_Static_assert(FAIRLOCK_WRONG_SHARD == -025 && FAIRLOCK_OUTDATED == -031, "as above");
-
 /*
- * The beginnings of error texts, each after the status that it means, in one string, which takes
- * the least flash. A server that has reached maxclients says "ERR max number of clients reached" at
- * once, before any request. For NOPERM in a script, Redis 7.0 says "ERR The user executing the
- * script can't ...", 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL failure in script: ...".
- * topology.c has the errors of a cluster while a slot moves. NEEDS is our scripts' own.
+ * The beginnings of error texts, and the statuses that they mean. A server that has reached
+ * maxclients says "ERR max number of clients reached" at once, before any request. For NOPERM in a
+ * script, Redis 7.0 says "ERR The user executing the script can't ...", 6.2 the same without ERR, and
+ * 7.2 and Valkey "ERR ACL failure in script: ...". topology.c has the errors of a cluster while a slot
+ * moves. NEEDS is our scripts' own.
  */
-/* clang-format off */
-static const char errors[] =
-    DENIED "NOAUTH\0"
-    DENIED "WRONGPASS\0"
-    DENIED "NOPERM\0"
-    DENIED "ERR The\0"
-    DENIED "The\0"
-    DENIED "ERR ACL\0"
-    UNSUPPORTED "NOPROTO\0"
-    UNSUPPORTED "ERR unknown\0"
-    UNAVAILABLE "LOADING\0"
-    UNAVAILABLE "BUSY\0"
-    UNAVAILABLE "MASTERDOWN\0"
-    UNAVAILABLE "CLUSTERDOWN\0"
-    UNAVAILABLE "ERR max\0"
-    READ_ONLY "READONLY\0"
-    NO_MEMORY "OOM\0"
-    NO_WRITES "MISCONF\0"
-    NO_WRITES "NOREPLICAS\0"
-    OUTDATED "NEEDS\0"
-    WRONG_SHARD "MOVED\0";
-/* clang-format on */
+#define ERRORS(ROW)                                                                                \
+  ROW("NOAUTH", DENIED)                                                                            \
+  ROW("WRONGPASS", DENIED)                                                                         \
+  ROW("NOPERM", DENIED)                                                                            \
+  ROW("ERR The", DENIED)                                                                           \
+  ROW("The", DENIED)                                                                               \
+  ROW("ERR ACL", DENIED)                                                                           \
+  ROW("NOPROTO", UNSUPPORTED)                                                                      \
+  ROW("ERR unknown", UNSUPPORTED)                                                                  \
+  ROW("LOADING", UNAVAILABLE)                                                                      \
+  ROW("BUSY", UNAVAILABLE)                                                                         \
+  ROW("MASTERDOWN", UNAVAILABLE)                                                                   \
+  ROW("CLUSTERDOWN", UNAVAILABLE)                                                                  \
+  ROW("ERR max", UNAVAILABLE)                                                                      \
+  ROW("READONLY", READONLY)                                                                        \
+  ROW("OOM", OOM)                                                                                  \
+  ROW("MISCONF", MISCONF)                                                                          \
+  ROW("NOREPLICAS", MISCONF)                                                                       \
+  ROW("NEEDS", OUTDATED)                                                                           \
+  ROW("MOVED", WRONG_SHARD)
+
+/* The texts in one string, which takes the least flash, and the statuses in the same order. */
+#define TEXT(text, status)   text "\0"
+#define STATUS(text, status) FAIRLOCK_##status,
+static const char error_texts[] = ERRORS(TEXT);
+static const int8_t error_statuses[] = {ERRORS(STATUS)};
 
 static int classify(const struct resp_event *event)
 {
-  for (const char *row = errors; *row != 0; row += strlen(row) + 1) {
-    if (fairlock_reply_begins(event, row + 1)) return -*row;
+  const int8_t *status = error_statuses;
+  for (const char *text = error_texts; *text != 0; text += strlen(text) + 1, status++) {
+    if (fairlock_reply_begins(event, text)) return *status;
   }
   return FAIRLOCK_REFUSED;
 }
