@@ -116,6 +116,14 @@ linked() {
   "$size" "$out/linked" | awk 'NR > 1 {print $1}'
 }
 
+# bytes_of NAME...: what these functions take in the last linked program
+bytes_of() {
+  "$nm" -S --radix=d "$out/linked" | awk -v names="$*" '
+    BEGIN { n = split(names, name, " "); for (i = 1; i <= n; i++) asked[name[i]] }
+    $4 in asked { sum += $2 }
+    END { print sum + 0 }'
+}
+
 # program NAME AIM AIM_LTO USES FLAG...: less what the program has without the library
 program() {
   name=$1 aim=$2 aim_lto=$3 uses=$4
@@ -129,10 +137,13 @@ case $cc in
 loop='fairlock_start_acquire(&door, number, number) + fairlock_start_release(&door) + fairlock_result(&door)'
 loop="$loop + (int)fairlock_poll(&client, number) + (int)fairlock_remaining_ms(&door)"
 echo "linked programs, bytes of text: the library, and what of the C library it needs"
-program "a superloop: start, poll, release" 10240 9216 "$loop" "$@"
+program "a superloop: start, poll, release" 13250 '' "$loop" "$@"
+linked "$loop" "$@" >/dev/null
+row "of that, memcpy, memset and strlen" "$(bytes_of memcpy memset strlen)"
+row "of that, the measuring program" "$(bytes_of _start)"
 program "try and release alone" '' '' 'fairlock_try_acquire(&door, number) + fairlock_release(&door)' "$@"
 sources="$(echo resp/*.c lock/*.c | tr ' ' '\n' | grep -v -e /scripts.c -e /texts.c) lock/scripts/hashes.c"
-program "the superloop, without the scripts' texts" 10800 '' "$loop" "$@"
+program "the superloop, without the scripts' texts" 11000 '' "$loop" "$@"
 sources=$(echo resp/*.c lock/*.c)
 program "the superloop, following servers" '' '' "fairlock_follow(&client, topology) + $loop" "$@"
 program "the superloop, keeping its lock" '' '' "fairlock_use_keeping(&client, keeper) + $loop" "$@"
