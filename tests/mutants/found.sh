@@ -57,7 +57,7 @@ sources_of() {
   case $1 in
   hunt) find tests/sim -name '*.[ch]' ! -name 'test_*' ;;
   tests/sim/*) find tests/sim -name '*.[ch]' ;;
-  tests/unit/test_engine) echo tests/unit/test_engine.c && find tests/unit -name 'engine_*' ;;
+  tests/unit/test_engine | tests/unit/test_one_task) echo tests/unit/test_engine.c && find tests/unit -name 'engine_*' ;;
   tests/chaos/chaos) find tests/chaos -name '*.[ch]' ;;
   replay/fuzz_*) echo "tests/fuzz/${1#*/}.c" && find tests/fuzz -name "${1#*_}.tar.gz" -o -name 'witness.*' -o -name 'hostile.[ch]' ;;
   tests/portable/zephyr/zephyr) find tests/portable/zephyr -name '*.[ch]' ;;

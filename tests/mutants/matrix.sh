@@ -25,7 +25,7 @@ suites() {
 client unit tests/unit/test_client
 engine unit tests/unit/test_engine
 schedule unit tests/unit/test_schedule
-schedule_list unit tests/unit/test_schedule_list
+one_task unit tests/unit/test_one_task
 work unit tests/unit/test_work
 topology unit tests/unit/test_topology
 poll unit tests/unit/test_poll

@@ -52,6 +52,7 @@ path_of() {
 suite_of() {
   case $1 in
   'unit: '*) echo tests/unit/test_engine ;;
+  'one_task: '*) echo tests/unit/test_one_task ;;
   'chaos: '*) echo tests/chaos/chaos ;;
   'fuzz_'*': '*) echo "replay/${1%%: *}" ;;
   'zephyr: '*) echo tests/portable/zephyr/zephyr ;;
@@ -120,6 +121,7 @@ finds_nothing() {
 parts_of() {
   case $1 in
   hunt | tests/sim/*) echo tests/sim tests/server ;;
+  tests/unit/test_one_task | tests/unit/test_single*) echo tests/unit one_task ;;
   tests/unit/*) echo tests/unit tests/sim ;;
   replay/*) echo replay/lock replay/resp replay/boards replay/tests replay/liblock.a ;;
   tests/portable/*) echo tests/portable/zephyr ;;
