@@ -270,6 +270,23 @@ void test_acquire_after_a_removal(void)
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
 }
 
+/* Those that were made before and after it are still there. */
+void test_remove_one_of_several(void)
+{
+  struct fairlock c;
+  begin();
+  CHECK_EQUAL(fairlock_engine_add(&engine, &c, "gate", 4), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
+  request(&a, 0, 1000);
+  CHECK(strstr(output, ":1 17") != NULL);
+  request(&c, 0, 1000);
+  CHECK(strstr(output, ":3 17") != NULL);
+  answer(0, 500, 0);
+  answer(0, 500, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+  CHECK_EQUAL(c.result, FAIRLOCK_BUSY);
+}
+
 /*
  * What a handle owes the server is sent when there is a connection again, and until then its memory
  * is in use.

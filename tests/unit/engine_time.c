@@ -370,6 +370,54 @@ void test_answers_in_order(void)
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
 }
 
+/* Of those that wait to send, the one that has waited for longest does, whichever was made first. */
+static void check_turn(struct fairlock *first, struct fairlock *second, const char *id)
+{
+  request(&a, 0, 1000);
+  pass(10);
+  CHECK_EQUAL(fairlock_engine_acquire(first, 0, 1000, now), FAIRLOCK_PENDING);
+  pass(10);
+  CHECK_EQUAL(fairlock_engine_acquire(second, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends_nothing());
+  answer(0, 500, 0);
+  CHECK(sends(id));
+  answer(0, 500, 0);
+  CHECK_EQUAL(first->result, FAIRLOCK_BUSY);
+  CHECK_EQUAL(second->result, FAIRLOCK_PENDING);
+  drain();
+  answer(0, 500, 0);
+  CHECK_EQUAL(second->result, FAIRLOCK_BUSY);
+}
+
+void test_turns(void)
+{
+  struct fairlock c;
+  begin();
+  engine.window = 1;
+  CHECK_EQUAL(fairlock_engine_add(&engine, &c, "gate", 4), FAIRLOCK_OK);
+  check_turn(&b, &c, ":2 17");
+  check_turn(&c, &b, ":3 17");
+}
+
+/* The connection is dead when the oldest request is late, whichever handle has sent that. */
+static void check_oldest(struct fairlock *first, struct fairlock *second)
+{
+  begin();
+  request(first, 0, 1000);
+  pass(500);
+  request(second, 0, 1000);
+  pass(0);
+  CHECK_EQUAL(fairlock_engine_deadline(&engine, now), 1500);
+  pass(1500);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+void test_oldest_request(void)
+{
+  check_oldest(&a, &b);
+  check_oldest(&b, &a);
+}
+
 /* Those that cannot send yet end in time, and nothing spins meanwhile. */
 void test_ends_before_it_can_send(void)
 {
