@@ -24,7 +24,6 @@
 
 #include "lock/handle.c"
 
-#define INSPECTION NULL
 #include "invariant.h"
 
 #include "codec.h"
@@ -58,7 +57,7 @@ static void any_time(const struct fairlock *handle)
   held = holding(handle);
   token = handle->token;
   E.now = (uint32_t)now;
-  ASSUME(handle->due == (uint32_t)due_at);
+  ASSUME(handle->place.due == (uint32_t)due_at);
   if (held) ASSUME(handle->ends_at == (uint32_t)end && handle->answered_at == (uint32_t)useful_at);
   ASSUME(token <= (uint64_t)NUMBER_MAX);
 }
@@ -79,8 +78,8 @@ static void kept(const struct fairlock *handle, int64_t limit)
   }
   CHECK(new_end <= limit);
   REACHED(new_end > now);
-  if (handle->due == (uint32_t)due_at) return;
-  int64_t new_due = now + (int32_t)(handle->due - at);
+  if (handle->place.due == (uint32_t)due_at) return;
+  int64_t new_due = now + (int32_t)(handle->place.due - at);
   CHECK(new_due >= now - SPAN && new_due <= (new_end > now ? new_end : now));
 }
 
@@ -96,7 +95,7 @@ static void nothing(struct fairlock *handle)
 static uint32_t asked_for(const struct fairlock *handle)
 {
   if (handle->phase != REENTERING) return handle->lease_ms;
-  return config_or(handle->reentry_lease_ms, renewed_lease(handle));
+  return config_or(handle->of.reentry_lease_ms, renewed_lease(handle));
 }
 
 /* Any answer to the handle's request, whenever that was sent. */
@@ -180,11 +179,11 @@ static void any_other(struct fairlock *handle)
     break;
   case 4:
     fairlock_handle_on_broken(handle);
-    reschedule(handle);
+    fairlock_turns_update(handle);
     break;
   case 5:
     fairlock_handle_on_failed(handle, status);
-    reschedule(handle);
+    fairlock_turns_update(handle);
     break;
   case 6:
     fairlock_handle_on_subscribed(handle, status);

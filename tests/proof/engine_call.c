@@ -286,7 +286,7 @@ static void rescheduled(struct fairlock *handle, uint32_t now)
 {
   (void)handle;
   E.now = now;
-  fairlock_handle_reschedule_all(&E);
+  fairlock_turns_update_all(&E);
   REACHED(E.first == &A);
   REACHED(E.first != &A);
 }
@@ -294,8 +294,10 @@ static void rescheduled(struct fairlock *handle, uint32_t now)
 static void ticked(struct fairlock *handle, uint32_t now)
 {
   uint8_t before = handle->phase;
+  uint32_t due = handle->place.due;
   E.now = now;
-  bool moved = fairlock_handle_on_tick(handle);
+  fairlock_handle_on_tick(handle);
+  bool moved = handle->place.due != due;
   CHECK(E.now == now);
   REACHED(moved && before == HELD && handle->phase == LOST);
   REACHED(!moved);
@@ -320,7 +322,7 @@ static void begun(struct fairlock *handle, uint32_t now)
  * What calls them in a loop is looked at for two turns: all is as before at the head of each.
  */
 void any_schedule(struct fairlock_engine *engine);
-bool any_tick(struct fairlock *handle);
+void any_tick(struct fairlock *handle);
 void any_request(struct fairlock *handle);
 
 static unsigned turns;
@@ -340,12 +342,11 @@ void any_schedule(struct fairlock_engine *engine)
   any_change();
 }
 
-bool any_tick(struct fairlock *handle)
+void any_tick(struct fairlock *handle)
 {
   CHECK(in_heap(handle));
   any_change();
   ASSUME(++turns <= 2);
-  return nondet_bool();
 }
 
 void any_request(struct fairlock *handle)

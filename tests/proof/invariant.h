@@ -13,7 +13,8 @@
 
 #include "proof.h"
 
-#include "lock/internal.h"
+#include "lock/break.c"
+#include "lock/share.c"
 
 #ifndef HANDLES
 #define HANDLES 1
@@ -21,6 +22,11 @@
 
 #ifndef ADDED
 #define ADDED HANDLES
+#endif
+
+/* The query of inspect.c, if the harness has that. */
+#ifndef INSPECTION
+#define INSPECTION ((const struct fairlock_query *)NULL)
 #endif
 
 /* The buffers: any size would do, a small one is cheaper. */
@@ -66,7 +72,7 @@ static bool is_added(const struct fairlock *handle)
 static bool in_heap(const struct fairlock *handle)
 {
   const struct fairlock *top = E.first;
-  return top != NULL && (top == handle || top->left == handle || top->right == handle);
+  return top != NULL && (top == handle || top->place.left == handle || top->place.right == handle);
 }
 
 /* After the call, what does not hold is named. */
@@ -91,13 +97,32 @@ static bool good_lease_kept(uint32_t lease_ms)
          (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
 }
 
+/* What the handle asks for is known, and how its answer is read. */
+static bool breaks(const struct fairlock *h)
+{
+  return h->phase == QUERYING && h->by.inquiry == &hold_of_another.own &&
+         h->by.inquiry->query == &breaking;
+}
+
+static bool inspects(const struct fairlock *h)
+{
+  return h->phase == QUERYING && INSPECTION != NULL && h->by.inquiry == &E.inspection &&
+         E.inspection.query == INSPECTION;
+}
+
+static bool is_query(const struct fairlock_query *query)
+{
+  return query == &fairlock_lock_query || query == &fairlock_shared_query || query == &breaking ||
+         (query != NULL && query == INSPECTION);
+}
+
 /* The handle: its phase, and what each phase says of the rest. */
 static bool valid_handle(const struct fairlock *h)
 {
   bool pending = h->result == FAIRLOCK_PENDING;
   HOLDS(h->engine == &E);
   HOLDS(h->name != NULL && h->name_size > 0 && h->name_size <= NAME_SIZE);
-  HOLDS(h->phase <= INSPECTING); /* AUTHENTICATING: only with credentials that change */
+  HOLDS(h->phase <= QUERYING); /* AUTHENTICATING: only with credentials that change */
 
   /* its operation: the phases of a wait, a re-entry, a release and a question are one */
   HOLDS(pending || good_status(h->result));
@@ -112,14 +137,17 @@ static bool valid_handle(const struct fairlock *h)
   HOLDS(IMPLIES(h->phase == RELEASE_ONE, h->holds > 1));
 
   /* the leases; one that was asked for is known */
-  HOLDS(good_lease_kept(h->lease_ms) && good_lease_kept(h->reentry_lease_ms));
+  HOLDS(good_lease_kept(h->lease_ms) && good_lease_kept(h->of.reentry_lease_ms));
   HOLDS(IMPLIES(waiting(h) || holding(h), h->lease_ms != 0));
 
   /* what awaits answers does so on a connection, in the list, and no more of it than its phase may */
   HOLDS(h->unanswered <= most_unanswered(h->phase));
   HOLDS(IMPLIES(h->unanswered > 0, E.stage == UP));
-  HOLDS(IMPLIES(h->phase == FORCING, h->by.hold == &hold_of_another));
-  HOLDS(IMPLIES(h->phase == INSPECTING, E.inspection != NULL && E.report != NULL));
+
+  /* what it sends */
+  HOLDS(h->query == &fairlock_lock_query || h->query == &fairlock_shared_query);
+  HOLDS(IMPLIES(h->phase == QUERYING, breaks(h) || inspects(h)));
+  HOLDS(IMPLIES(inspects(h), E.report != NULL));
   return true;
 }
 
@@ -137,7 +165,7 @@ static bool valid_list(void)
     HOLDS(in_heap(handle) && handle->unanswered > 0);
     listed++;
     last = handle;
-    handle = handle->next;
+    handle = handle->place.next_answered;
   }
   HOLDS(handle == NULL && listed == awaiting);
   HOLDS(E.youngest == last);
@@ -150,12 +178,12 @@ static bool valid_heap(void)
   const struct fairlock *top = E.first;
   if (top == NULL) return true;
   HOLDS(top == &A || top == &B);
-  HOLDS(top->up == NULL);
-  HOLDS(top->left == NULL || top->right == NULL);
-  const struct fairlock *below = top->left != NULL ? top->left : top->right;
+  HOLDS(top->place.up == NULL);
+  HOLDS(top->place.left == NULL || top->place.right == NULL);
+  const struct fairlock *below = top->place.left != NULL ? top->place.left : top->place.right;
   if (below == NULL) return true;
   HOLDS(below != top && (below == &A || below == &B));
-  HOLDS(below->up == top && below->left == NULL && below->right == NULL);
+  HOLDS(below->place.up == top && below->place.left == NULL && below->place.right == NULL);
   return true;
 }
 
@@ -184,14 +212,13 @@ static bool valid_engine(void)
   HOLDS(E.response_ms <= FAIRLOCK_WAITER_MAX_MS / 2 * 3);
   HOLDS(E.connect_ms <= FAIRLOCK_DURATION_MAX_MS / 4 && good_wait(E.offline_ms));
   HOLDS(E.server_now >= -3000 && E.server_now <= TIME_MAX);
-  HOLDS(E.last_expiry >= -3000 && E.last_expiry <= TIME_MAX + 2 * (int64_t)UINT32_MAX);
   for (unsigned i = 0; i < VALUES; i++)
     HOLDS(E.values[i] >= -2 && E.values[i] <= NUMBER_MAX);
 
   /* the request that is being written, and the message that is being read */
   HOLDS(IMPLIES(E.request.handle != NULL && !E.broken,
                 in_heap(E.request.handle) && E.writing && E.stage == UP));
-  HOLDS(IMPLIES(E.request.kind == KIND_INSPECT && E.request.handle != NULL, E.inspection != NULL));
+  HOLDS(IMPLIES(E.request.handle != NULL, is_query(E.request.query)));
   HOLDS(IMPLIES(E.addressee != NULL, in_heap(E.addressee)));
   return true;
 }
@@ -203,7 +230,7 @@ static bool valid(void)
   for (unsigned i = 0; i < HANDLES; i++) {
     if (!in_heap(one(i))) continue;
     if (!valid_handle(one(i))) return false;
-    inspecting += one(i)->phase == INSPECTING;
+    inspecting += inspects(one(i));
   }
   HOLDS(inspecting <= 1);
   return true;
@@ -244,6 +271,20 @@ static struct fairlock *one_of_them(void)
   return i == HANDLES ? NULL : i == 0 ? &A : &B;
 }
 
+static const struct fairlock_query *any_query(void)
+{
+  switch (nondet_uint8()) {
+  case 0:
+    return &fairlock_lock_query;
+  case 1:
+    return &fairlock_shared_query;
+  case 2:
+    return &breaking;
+  default:
+    return INSPECTION;
+  }
+}
+
 static void any_config(void)
 {
   struct fairlock_config any;
@@ -273,14 +314,14 @@ static void shape_heap(void)
 {
   E.first = ADDED > 0 ? &A : NULL;
   for (unsigned i = 0; i < HANDLES; i++) {
-    one(i)->up = NULL;
-    one(i)->left = NULL;
-    one(i)->right = NULL;
+    one(i)->place.up = NULL;
+    one(i)->place.left = NULL;
+    one(i)->place.right = NULL;
   }
 #if ADDED > 1
-  B.up = &A;
-  if (nondet_bool()) A.left = &B;
-  else A.right = &B;
+  B.place.up = &A;
+  if (nondet_bool()) A.place.left = &B;
+  else A.place.right = &B;
 #endif
 }
 
@@ -292,7 +333,9 @@ static void shape_list(void)
   E.oldest = a && !(b && turned) ? &A : b ? &B : NULL;
   E.youngest = b && !(a && turned) ? &B : a ? &A : NULL;
   for (unsigned i = 0; i < HANDLES; i++)
-    one(i)->next = E.youngest == one(i) ? NULL : E.oldest == one(i) ? E.youngest : one_of_them();
+    one(i)->place.next_answered = E.youngest == one(i) ? NULL
+                                  : E.oldest == one(i) ? E.youngest
+                                                       : one_of_them();
 }
 
 /* Any state in which the invariant holds. */
@@ -316,7 +359,10 @@ static void any_state(void)
     struct fairlock any_handle;
     *one(i) = any_handle;
     one(i)->engine = &E;
-    one(i)->by.hold = nondet_bool() ? &hold_of_another : NULL;
+    /* copied, a union would have a value of its own for each of its members */
+    one(i)->of.reentry_lease_ms = nondet_uint32();
+    one(i)->by.inquiry = nondet_bool() ? &hold_of_another.own : &E.inspection;
+    one(i)->query = nondet_bool() ? &fairlock_lock_query : &fairlock_shared_query;
     one(i)->name = names[i];
     one(i)->name_size = 1 + nondet_uint8() % NAME_SIZE;
   }
@@ -324,11 +370,9 @@ static void any_state(void)
   shape_list();
   E.addressee = one_of_them();
   E.request.handle = one_of_them();
-#ifdef INSPECTION
-  E.inspection = nondet_bool() ? INSPECTION : NULL;
-#else
-  E.inspection = NULL;
-#endif
+  E.request.query = any_query();
+  E.inspection.query = nondet_bool() ? INSPECTION : NULL;
+  hold_of_another.own.query = nondet_bool() ? &breaking : NULL;
   ASSUME(valid());
 }
 

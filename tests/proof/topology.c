@@ -13,8 +13,7 @@
 #include "lock/topology.c"
 
 static struct fairlock_topology T;
-#define INSPECTION NULL
-#define TOPOLOGY   &T
+#define TOPOLOGY &T
 #include "invariant.h"
 
 #include "codec.h"
@@ -65,8 +64,8 @@ static bool valid_topology(void)
   HOLDS(T.own.aim == NULL || T.address_size > 1);
   HOLDS(T.service == NULL || (T.own.aim != NULL && !T.cluster));
   HOLDS(T.own.state < 2 * REPLICATED && IMPLIES(T.own.state & PROVES, T.service == NULL));
-  HOLDS(IMPLIES(T.own.asks, T.service != NULL && !(T.own.state & AWAY)));
-  HOLDS(IMPLIES(E.stage == RESOLVING, T.own.asks));
+  HOLDS(IMPLIES(T.own.to_sentinel, T.service != NULL && !(T.own.state & AWAY)));
+  HOLDS(IMPLIES(E.stage == RESOLVING, T.own.to_sentinel));
   HOLDS(IMPLIES(T.own.state & (AWAY | MOVED), T.own.aim != NULL));
   HOLDS(IMPLIES(T.own.state & AWAY, room[0] == 0 || (is_address(room) && !refused)));
   HOLDS(IMPLIES(T.own.state & MOVED, E.broken && is_address(room) && !refused));
@@ -115,7 +114,7 @@ static void output(void)
   resp_writer_init(&writer, send_buffer, SEND_SIZE, 0);
   ASSUME(E.stage > OPENING && !E.broken);
   write_output(&E, &writer, &T.own.link);
-  REACHED(T.own.asks && E.request.handle == NULL);
+  REACHED(T.own.to_sentinel && E.request.handle == NULL);
   REACHED(E.request.handle != NULL);
 }
 
@@ -126,7 +125,7 @@ static void ended(void)
   (void)on_closed(&E, &T.own.link);
   CHECK(!(T.own.state & MOVED) && (bool)(T.own.state & AWAY) == away);
   REACHED(away && E.backoff_ms == 0);
-  REACHED(T.own.asks);
+  REACHED(T.own.to_sentinel);
 }
 
 /* The first call: it makes a topology that is valid. */
@@ -142,7 +141,7 @@ static void followed(void)
   ASSUME(T.address_size <= ADDRESS_SIZE);
   int status = fairlock_engine_follow(&E, &T, nondet_bool() ? aim : NULL, NULL);
   CHECK(status == FAIRLOCK_OK || (status == FAIRLOCK_INVALID && E.topology == NULL));
-  REACHED(status == FAIRLOCK_OK && T.own.asks);
+  REACHED(status == FAIRLOCK_OK && T.own.to_sentinel);
   REACHED(status == FAIRLOCK_OK && T.own.aim == NULL);
   ASSUME(status == FAIRLOCK_OK);
 }
