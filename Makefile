@@ -231,7 +231,7 @@ BUSY := $(BUILD)/tests/sim/sim
 LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tests/command/test_lost.sh tests/command/test_descendants.sh \
   $(BUILD)/tests/failover/test_rig_sentinel $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
   $(BUILD)/tests/server/test_rotation \
-  $(BUILD)/tests/qemu/test_faults $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late \
+  $(BUILD)/tests/boards/test_faults $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late \
   $(BUILD)/tests/chaos/chaos $(COMPAT_TESTS)
 
 # `make test` shows in less than five minutes that this machine's build works. What only `make
@@ -243,7 +243,7 @@ TESTS_OF_TESTS := $(FOUND_TEST) $(MODEL_TESTS) tests/demo/test_picture.sh tests/
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
 LONG_WAITS := $(MODEM_LONG) $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared test_url test_moves)
-OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
+OTHER_BUILDS := $(BUILD)/tests/boards/test_lwip $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS) \
   $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(NUTTX_TEST) $(RIOT_TESTS) $(DEB_TEST) $(ZEPHYR_TESTS) $(ARDUINO_TESTS) $(PLUS_TCP_TESTS) $(NETX_TESTS) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 
@@ -339,8 +339,8 @@ check-lock: ## after a change of lock/, within half an hour: soak, mutants, a re
 # The suites again under the sanitizers and valgrind, each with a build of its own. Races need
 # threads, so TSan gets the suites that start some. Valgrind, 30 times slower, gets the unit suites. It
 # runs one thread at a time, and must be told to let the others have their turn.
-THREADED := $(notdir $(basename $(shell grep -l pthread_create tests/unit/*.c tests/server/*.c tests/tls/*.c tests/bearssl/*.c))) threads
-SANITIZABLE = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/tls/% $(BUILD)/tests/bearssl/%,$(SUITES))
+THREADED := $(notdir $(basename $(shell grep -l pthread_create tests/unit/*.c tests/server/*.c tests/tls/*.c))) threads
+SANITIZABLE = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/tls/%,$(SUITES))
 SANITIZED_asan = $(filter-out $(ONLY_RELEASE),$(SANITIZABLE))
 SANITIZED_tsan = $(foreach suite,$(SANITIZABLE),$(if $(filter $(THREADED),$(notdir $(suite))),$(suite)))
 SANITIZED_valgrind = $(UNIT)

@@ -28,7 +28,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes 
 CFLAGS := $(CPU) -Os -g -ffunction-sections -fdata-sections -fno-common -fcallgraph-info=su
 LWIP_INCLUDES := -Iboards/common -isystem $(LWIP)/include
 INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iboards/examples/modem -Iport/bearssl -Iport/conformance -Itests $(LWIP_INCLUDES) \
-  -isystem $(BEARSSL)/inc -I$(BUILD)/tests/bearssl/keys
+  -isystem $(BEARSSL)/inc -I$(BUILD)/tests/tls/keys
 FLAGS := -std=c11 $(WARNINGS) $(INCLUDES) $(DEFINES:%=-D%) $(CFLAGS)
 LDFLAGS := $(CFLAGS) -nostdlib -static -Wl,--gc-sections -T boards/common/firmware.ld $(MEMORY:%=-Wl,--defsym=%)
 
@@ -109,21 +109,21 @@ $(TLS): $(OUT)/superloop_%.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/
 $(BY_MBEDTLS): STACK := 5120
 $(BY_MBEDTLS): $(OUT)/%_mbedtls.elf: $(OBJECT)/boards/common/link_mbedtls.o $(PORT_MBEDTLS) $(OUT)/mbedtls.a
 $(OUT)/superloop_mbedtls.elf: $(OBJECT)/boards/examples/superloop.o
-$(OUT)/handshake_mbedtls.elf: $(OBJECT)/tests/qemu/handshake.o
-$(HANDSHAKES): $(OUT)/handshake_%.elf: $(OBJECT)/tests/qemu/handshake.o $(OBJECT)/boards/common/link_%.o
+$(OUT)/handshake_mbedtls.elf: $(OBJECT)/tests/boards/handshake.o
+$(HANDSHAKES): $(OUT)/handshake_%.elf: $(OBJECT)/tests/boards/handshake.o $(OBJECT)/boards/common/link_%.o
 $(OUT)/lowpower.elf: $(addprefix $(OBJECT)/boards/,examples/lowpower.o common/cmsdk_sleep.o)
 $(OUT)/reset.elf: $(OBJECT)/boards/examples/reset.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/keep.elf: $(OBJECT)/boards/examples/keep/keep.o
 $(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o
-$(OUT)/station.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_lwip.o
-$(OUT)/station_uart.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_uart.o
-CONFORMANCE := $(addprefix $(OBJECT)/,tests/qemu/conformance.o port/conformance/conformance.o)
+$(OUT)/station.elf: $(OBJECT)/tests/boards/station.o $(OBJECT)/boards/common/link_lwip.o
+$(OUT)/station_uart.elf: $(OBJECT)/tests/boards/station.o $(OBJECT)/boards/common/link_uart.o
+CONFORMANCE := $(addprefix $(OBJECT)/,tests/boards/conformance.o port/conformance/conformance.o)
 $(OUT)/conformance.elf: $(CONFORMANCE) $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/conformance_uart.elf: $(CONFORMANCE) $(OBJECT)/boards/common/link_uart.o
-$(OUT)/contender.elf: $(OBJECT)/tests/qemu/contender.o $(OBJECT)/tests/qemu/contender_board.o
+$(OUT)/contender.elf: $(OBJECT)/tests/boards/contender.o $(OBJECT)/tests/boards/contender_board.o
 SUITES := $(filter $(OUT)/test_%,$(IMAGES:%=$(OUT)/%.elf))
 $(SUITES): STACK := 8192
-$(SUITES): $(OUT)/test_%.elf: $(OBJECT)/tests/unit/test_%.o $(OBJECT)/tests/check.o $(OBJECT)/tests/qemu/check_board.o
+$(SUITES): $(OUT)/test_%.elf: $(OBJECT)/tests/unit/test_%.o $(OBJECT)/tests/check.o $(OBJECT)/tests/boards/check_board.o
 $(OUT)/test_engine.elf: $(patsubst %.c,$(OBJECT)/%.o,$(wildcard tests/unit/engine_*.c))
 $(filter-out %/tasks.elf,$(IMAGES:%=$(OUT)/%.elf)): $(OUT)/single.a $(OUT)/lwip.a
 $(OUT)/tasks.elf: $(OUT)/kernel.a $(OUT)/lwip.a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The second UART as the line of a cellular modem; in the simulator, of a simulated one
- * (tests/modem/modem.py).
+ * (tests/boards/modem/modem.py).
  */
 #include "line.h"
 #include "link.h"

@@ -18,7 +18,7 @@ done
 measured=$(mktemp)
 trap 'rm -f "$measured" "$measured".*' EXIT
 # shellcheck disable=SC2086
-"$build/tests/qemu/measure_stack" $rows >"$measured"
+"$build/tests/boards/measure_stack" $rows >"$measured"
 sh boards/common/bound.sh "$build" check
 echo "# image codec engine scripts client port lwip tls other flash ram stack bound measured handshake" >"$measured.table"
 for row in $rows; do

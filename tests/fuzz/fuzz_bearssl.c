@@ -3,7 +3,7 @@
  * Fuzzing of port/bearssl: a network that may do anything, and a server that is real or hostile.
  *
  * An input is a list of steps, a byte each with what follows it, that say what the program does
- * with the transport and what the network does to it. The server is that of tests/bearssl/peer.h,
+ * with the transport and what the network does to it. The server is that of tests/tls/bearssl_peer.h,
  * whose key is pinned; its bytes may be changed, and bytes of the input may come in their place.
  *
  * What has to hold: every status is one of the contract; connect() succeeds only when the server
@@ -12,7 +12,7 @@
  * whatever was changed on the way; nothing goes below before connect() or after close(), and the
  * transport below is not closed behind the program's back while it says it is open.
  */
-#include "peer.h"
+#include "bearssl_peer.h"
 #include "port_bearssl.h"
 
 #include <stdio.h>

@@ -46,8 +46,8 @@ $(BUILD)/replay/fuzz_mbedtls: $(FUZZ_MBEDTLS)
 $(BUILD)/replay/fuzz_mbedtls: LDLIBS += -lmbedtls -lmbedx509 -lmbedcrypto
 
 # TLS: its transport, and a server of its own, with Debian's BearSSL.
-FUZZ_TLS := $(patsubst %,$(BUILD)/replay/%.o,tests/bearssl/peer $(basename $(wildcard port/bearssl/*.c)))
-$(FUZZ_TLS) $(BUILD)/replay/tests/fuzz/fuzz_bearssl.o: CPPFLAGS += -Iport/bearssl -Itests/bearssl
+FUZZ_TLS := $(patsubst %,$(BUILD)/replay/%.o,tests/tls/bearssl_peer $(basename $(wildcard port/bearssl/*.c)))
+$(FUZZ_TLS) $(BUILD)/replay/tests/fuzz/fuzz_bearssl.o: CPPFLAGS += -Iport/bearssl -Itests/tls
 $(FUZZ_TLS) $(BUILD)/replay/tests/fuzz/fuzz_bearssl.o: | bearssl-library
 $(BUILD)/replay/fuzz_bearssl: $(FUZZ_TLS) $(BUILD)/replay/port/posix/threads.o $(BUILD)/replay/port/posix/process.o
 $(BUILD)/replay/fuzz_bearssl: LDLIBS += -lbearssl

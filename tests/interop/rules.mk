@@ -1,4 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
+# Releases and other clients in one queue: what each brings, as build.sh makes it.
+COMPAT := $(BUILD)/compat
+RELEASES := this later strange $(patsubst tests/interop/%/source.tar.gz,%,$(wildcard tests/interop/*/source.tar.gz))
+COMPAT_CLIENTS := $(RELEASES:%=$(COMPAT)/%/client)
+COMPAT_TESTS := $(wildcard tests/interop/test_*.py)
+SUITES += $(COMPAT_TESTS)
+$(call needs,$(COMPAT_TESTS),python3 $(BUILD)/redis-server)
+$(call needs,compat,$(COMPAT_TESTS))
+
+# What `make test` runs of them: 20 s.
+COMPAT_SHORT := "tests/interop/test_peer.py this" "env TIME=2 tests/interop/test_releases.py in_order this+later"
+
+$(COMPAT_CLIENTS): $(COMPAT)/%/client: $(addprefix tests/interop/,build.sh change.sh client.c) $(CORE) \
+  $(HEADERS) $(wildcard lock/*.h lock/scripts/* tests/interop/*.sed tests/interop/*/source.tar.gz boards/fairlock/*.[ch])
+	sh tests/interop/build.sh $* $(@D)
+
+$(COMPAT_TESTS): | $(COMPAT_CLIENTS) $(BUILD)/redis-server
+
+.PHONY: compat
+compat: $(COMPAT_CLIENTS) $(BUILD)/redis-server ## releases and other clients in one queue, and each against the format; CLIENT="program": one of yours
+	@$(if $(CLIENT),tests/interop/peer.py -- $(CLIENT),JOBS=1 sh tests/tools/run.sh $(COMPAT_TESTS))
+
+# With Redisson, which tests/interop gets.
+COMPAT_REDISSON = $(foreach version,$(REDISSON),"env REDISSON=$(version) tests/interop/test_releases.py")
+
 # Interoperation with Redisson. Not part of `make test-all`: it needs a JDK, Maven and Maven Central.
 
 REDISSON ?= 3.17.7 4.7.0
@@ -31,12 +56,12 @@ interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/fairlo
 	@REDISSON="$(REDISSON)" JOBS=$${JOBS:-4} sh tests/tools/run.sh tests/interop/test_java.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)") \
 	  $(COMPAT_REDISSON)
 
-# An hour, or TIME seconds: tests/compat has the releases, and a short run without Redisson.
+# An hour, or TIME seconds: tests/interop has the releases, and a short run without Redisson.
 $(call needs,compat-hour,interop/redisson python3 $(BUILD)/redis-server)
 
 .PHONY: compat-hour
 compat-hour: $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/redis-server ## releases and Redisson in one queue while all of them and the server fail, for TIME=3600 seconds; SEED=n
-	@TIME=$(or $(TIME),3600) REDISSON="$(REDISSON)" tests/compat/test_mixed.py
+	@TIME=$(or $(TIME),3600) REDISSON="$(REDISSON)" tests/interop/test_mixed.py
 
 .PHONY: bench-redisson
 bench-redisson: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## measure side by side with Redisson

@@ -10,7 +10,7 @@ page=lock/JAVA.md
 
 # block KIND: of the page
 block() {
-  awk -v want="$1" -f tests/readme/pages.awk $page
+  awk -v want="$1" -f tests/release/pages.awk $page
 }
 
 # make_user: by the lines of both pages

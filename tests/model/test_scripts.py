@@ -28,7 +28,7 @@ import tempfile
 
 sys.dont_write_bytecode = True  # not into the tree
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE + "/../compat")
+sys.path.insert(0, HERE + "/../interop")
 import lab  # noqa: E402
 
 SCRIPTS = os.environ.get("LUA", HERE + "/../../lock/scripts")

@@ -152,13 +152,13 @@ $(call needs,$(ZEPHYR)/threads zephyr-tests,$(BUILD)/redis-server)
 
 $(ZEPHYR)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ZEPHYR_FLAGS) -Iport/conformance -Itests/conformance $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
+	$(CC) $(ZEPHYR_FLAGS) -Iport/conformance -Itests/boards/conformance $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
 
 zephyr_objects = $(patsubst %.c,$(ZEPHYR)/%.o,$(CORE) $(ZEPHYR_PORT) $1)
 $(ZEPHYR)/threads: $(call zephyr_objects,tests/server/test_threads.c tests/server/harness.c) | $(BUILD)/redis-server
 $(ZEPHYR)/zephyr: $(call zephyr_objects,tests/portable/zephyr/test_zephyr.c)
 $(ZEPHYR)/threads $(ZEPHYR)/zephyr: $(FRAME)
-$(ZEPHYR)/conformance: $(call zephyr_objects,tests/conformance/host.c tests/conformance/peer.c port/conformance/conformance.c) \
+$(ZEPHYR)/conformance: $(call zephyr_objects,tests/boards/conformance/host.c tests/boards/conformance/peer.c port/conformance/conformance.c) \
   | $(BUILD)/conformance-peer
 $(addprefix $(ZEPHYR)/,threads zephyr conformance): $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
@@ -188,13 +188,13 @@ $(call needs,$(PLUS_TCP)/threads plus-tcp-tests,$(BUILD)/redis-server)
 
 $(PLUS_TCP)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(PLUS_TCP_FLAGS) -Iport/conformance -Itests/conformance $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
+	$(CC) $(PLUS_TCP_FLAGS) -Iport/conformance -Itests/boards/conformance $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
 
 plus_tcp_objects = $(patsubst %.c,$(PLUS_TCP)/%.o,$(CORE) $(PLUS_TCP_PORT) port/freertos/threads.c port/posix/clock.c $1)
 $(PLUS_TCP)/threads: $(call plus_tcp_objects,tests/server/test_threads.c tests/server/harness.c) | $(BUILD)/redis-server
 $(PLUS_TCP)/plus_tcp: $(call plus_tcp_objects,tests/portable/plus_tcp/test_plus_tcp.c)
 $(PLUS_TCP)/threads $(PLUS_TCP)/plus_tcp: $(FRAME)
-$(PLUS_TCP)/conformance: $(call plus_tcp_objects,tests/conformance/host.c tests/conformance/peer.c port/conformance/conformance.c) \
+$(PLUS_TCP)/conformance: $(call plus_tcp_objects,tests/boards/conformance/host.c tests/boards/conformance/peer.c port/conformance/conformance.c) \
   | $(BUILD)/conformance-peer
 $(addprefix $(PLUS_TCP)/,threads plus_tcp conformance): $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
@@ -226,13 +226,13 @@ $(call needs,$(NETX)/threads netx-tests,$(BUILD)/redis-server)
 
 $(NETX)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(NETX_FLAGS) -Iport/conformance -Itests/conformance $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
+	$(CC) $(NETX_FLAGS) -Iport/conformance -Itests/boards/conformance $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
 
 netx_objects = $(patsubst %.c,$(NETX)/%.o,$(CORE) $(NETX_PORT) $1)
 $(NETX)/threads: $(call netx_objects,tests/server/test_threads.c tests/server/harness.c) | $(BUILD)/redis-server
 $(NETX)/netx: $(call netx_objects,tests/portable/netx/test_netx.c)
 $(NETX)/threads $(NETX)/netx: $(FRAME)
-$(NETX)/conformance: $(call netx_objects,tests/conformance/host.c tests/conformance/peer.c port/conformance/conformance.c) \
+$(NETX)/conformance: $(call netx_objects,tests/boards/conformance/host.c tests/boards/conformance/peer.c port/conformance/conformance.c) \
   | $(BUILD)/conformance-peer
 $(addprefix $(NETX)/,threads netx conformance): $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
@@ -291,12 +291,12 @@ tests/portable/test_riot.sh: | all $(BUILD)/lwip/src $(BUILD)/redis-server
 
 $(RIOT)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) -Itests/portable/riot -Iport/riot -Itests/server/sockets -Iport/sockets -Iport/conformance -Itests/conformance \
+	$(CC) -Itests/portable/riot -Iport/riot -Itests/server/sockets -Iport/sockets -Iport/conformance -Itests/boards/conformance \
 	  $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
 
 riot_objects = $(patsubst %.c,$(RIOT)/%.o,$(CORE) $(RIOT_PORT) $1)
 $(RIOT)/threads: $(call riot_objects,tests/server/test_threads.c tests/server/harness.c) $(FRAME) | $(BUILD)/redis-server
-$(RIOT)/conformance: $(call riot_objects,tests/conformance/host.c tests/conformance/peer.c port/conformance/conformance.c) \
+$(RIOT)/conformance: $(call riot_objects,tests/boards/conformance/host.c tests/boards/conformance/peer.c port/conformance/conformance.c) \
   | $(BUILD)/conformance-peer
 $(RIOT)/threads $(RIOT)/conformance: $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
@@ -304,3 +304,49 @@ $(RIOT)/threads $(RIOT)/conformance: $(SUPPORT)
 .PHONY: riot-tests
 riot-tests: $(RIOT_TESTS) ## build boards/riot with stand-ins for RIOT's Makefiles, and run port/riot on one for its kernel
 	@sh tests/tools/run.sh $^
+
+# The library for Arduino, from its package alone, on stand-ins of our own for ArduinoCore-API's
+# classes: its rules and bytes, its sketches, the class against a real server, and port/conformance
+# through a Client.
+ARDUINO_MADE := $(BUILD)/arduino/Fairlock-$(VERSION).zip
+ARDUINO_PACKAGE_TEST := tests/portable/arduino/test_package.sh
+ARDUINO_CLASS_TEST := tests/portable/arduino/test_class.sh
+ARDUINO_CONFORMANCE := $(BUILD)/tests/portable/arduino/conformance
+ARDUINO_TESTS := $(ARDUINO_PACKAGE_TEST) $(ARDUINO_CLASS_TEST) $(ARDUINO_CONFORMANCE)
+SUITES += $(ARDUINO_TESTS)
+$(call needs,$(ARDUINO_PACKAGE_TEST),clang g++ python3 unzip $(ARDUINO_MADE) $(BUILD)/redis-server)
+$(call needs,$(ARDUINO_CLASS_TEST),clang g++ $(ARDUINO_MADE) $(BUILD)/redis-server)
+$(call needs,$(ARDUINO_CONFORMANCE),g++ $(ARDUINO_MADE))
+$(call needs,arduino-tests,$(ARDUINO_TESTS))
+$(ARDUINO_PACKAGE_TEST) $(ARDUINO_CLASS_TEST): | $(ARDUINO_MADE) $(BUILD)/fairlock $(BUILD)/redis-server
+
+ARDUINO_SOURCE := $(BUILD)/arduino/Fairlock/src
+ARDUINO_OBJECTS := $(patsubst %.c,$(BUILD)/tests/portable/arduino/%.o,$(notdir $(CORE)) conformance_rules.c peer.c)
+
+$(BUILD)/tests/portable/arduino/%.o: $(ARDUINO_MADE)
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) -c -o $@ $(ARDUINO_SOURCE)/fairlock/$*.c
+
+$(BUILD)/tests/portable/arduino/conformance_rules.o: port/conformance/conformance.c $(ARDUINO_MADE)
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(WARNINGS) -I$(ARDUINO_SOURCE)/fairlock $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/tests/portable/arduino/peer.o: tests/boards/conformance/peer.c $(BUILD)/conformance-peer
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(PEER) -c -o $@ $<
+
+$(ARDUINO_CONFORMANCE): tests/portable/arduino/conformance.cpp $(wildcard tests/portable/arduino/core/*) $(ARDUINO_OBJECTS) $(SUPPORT)
+	g++ -std=c++11 $(filter-out -Wmissing-prototypes,$(WARNINGS)) -Itests/portable/arduino/core -I$(ARDUINO_SOURCE) -I$(ARDUINO_SOURCE)/fairlock \
+	  -Iport/conformance -Itests/boards/conformance $(CXXFLAGS) -o $@ $< tests/portable/arduino/core/core.cpp $(ARDUINO_SOURCE)/Fairlock.cpp \
+	  $(filter %.o %.a,$^) $(LDLIBS)
+
+.PHONY: arduino-tests
+arduino-tests: $(ARDUINO_TESTS) ## try the library for Arduino: rules, sketches, the class against a server, conformance
+	@sh tests/tools/run.sh $^
+
+# The sample on Zephyr itself, for whoever has it. Nothing here gets it.
+$(call needs,zephyr,$(BUILD)/redis-server)
+
+.PHONY: zephyr
+zephyr: all $(BUILD)/redis-server ## build Zephyr's sample with your tree of Zephyr, ZEPHYR_BASE=, and run it in QEMU
+	@sh tests/portable/test_zephyr_sample.sh

@@ -36,7 +36,7 @@ END_OF_C
 
 # page NUMBER: that block of CMake's in boards/cmake/README.md
 page() {
-  awk -v want=cmake -f tests/readme/pages.awk "$module/README.md" |
+  awk -v want=cmake -f tests/release/pages.awk "$module/README.md" |
     awk -v wanted="$1" 'BEGIN { block = 1 } block == wanted; /^target_link_libraries/ { block++ }'
 }
 
@@ -254,7 +254,7 @@ test_freertos() {
     printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(firmware C)' 'add_library(program STATIC main.c)' \
       'add_library(freertos_kernel INTERFACE)' "target_include_directories(freertos_kernel SYSTEM INTERFACE $here/tests/portable/plus_tcp)" \
       'add_library(lwip INTERFACE)' "target_include_directories(lwip SYSTEM INTERFACE . $build/lwip/src/include)"
-    awk -v want=cmake -f tests/readme/pages.awk boards/freertos/README.md
+    awk -v want=cmake -f tests/release/pages.awk boards/freertos/README.md
     echo 'target_compile_options(program PRIVATE -Wall -Wextra -Werror)'
   } >"$dir/user/CMakeLists.txt"
   built_by_cmake "$dir/user"
@@ -470,7 +470,7 @@ test_sample_of_zephyr() {
 # page_takes_the_lock FILE: the program of the page, as it stands there
 page_takes_the_lock() {
   on_stand_in "$dir/user" "$1"
-  awk -v want=c -f tests/readme/pages.awk "$module/zephyr/README.md" >"$dir/user/$1"
+  awk -v want=c -f tests/release/pages.awk "$module/zephyr/README.md" >"$dir/user/$1"
   built_by_cmake "$dir/user"
   expect 0 "$dir/user/build/program"
   [ "$(redis hget 'fairlock:{door:7}' token)" -gt 0 ] || fail "there was no hold"

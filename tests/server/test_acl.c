@@ -28,7 +28,7 @@ static void open_client(struct client *opened, const char *user)
 
 /*
  * The commands that a user needs, for all operations, where Redisson's clients use the lock, too.
- * README.md and lock/PRODUCTION.md have the same (tests/readme).
+ * README.md and lock/PRODUCTION.md have the same (tests/release).
  */
 static const char *const commands[] = {
     "time",   "subscribe", "unsubscribe",   "evalsha",

@@ -15,12 +15,12 @@ $(BUILD)/tests/sim/%.o: CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=$(if $(SAN
 
 # The scripts of other releases: a kept one, and an invented later one.
 OTHER_RELEASES := $(BUILD)/tests/sim/releases
-KEPT_RELEASE := tests/compat/1.0.0-rc1/source.tar.gz
-$(BUILD)/tests/sim/releases.c: tests/sim/releases.sh $(addprefix tests/compat/,change.sh later.sed) $(KEPT_RELEASE) $(wildcard lock/scripts/*.lua)
+KEPT_RELEASE := tests/interop/1.0.0-rc1/source.tar.gz
+$(BUILD)/tests/sim/releases.c: tests/sim/releases.sh $(addprefix tests/interop/,change.sh later.sed) $(KEPT_RELEASE) $(wildcard lock/scripts/*.lua)
 	@rm -rf $(OTHER_RELEASES) && mkdir -p $(addprefix $(OTHER_RELEASES)/,kept later/lock)
 	tar -xzf $(KEPT_RELEASE) -C $(OTHER_RELEASES)/kept
 	cp -R lock/scripts $(OTHER_RELEASES)/later/lock
-	sh tests/compat/change.sh later $(OTHER_RELEASES)/later
+	sh tests/interop/change.sh later $(OTHER_RELEASES)/later
 	sh tests/sim/releases.sh $(OTHER_RELEASES)/kept/lock/scripts $(OTHER_RELEASES)/later/lock/scripts > $@.new
 	mv $@.new $@
 

@@ -87,9 +87,9 @@ enum way {
 /* Whose scripts half of the devices run. */
 enum release {
   RELEASE_THIS,
-  /* that of tests/compat */
+  /* that of tests/interop */
   RELEASE_KEPT,
-  /* one that says more than we know: tests/compat/later.sed */
+  /* one that says more than we know: tests/interop/later.sed */
   RELEASE_LATER
 };
 

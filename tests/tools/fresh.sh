@@ -11,7 +11,7 @@
 set -eu
 release=${RELEASE:-bookworm}
 packages=make,gcc,libc6-dev,man-db,git,ca-certificates
-lines=$(dirname "$0")/../readme/pages.awk
+lines=$(dirname "$0")/../release/pages.awk
 
 # type_page: what README.md says, at a stranger's pace: a line after the other in one shell, whatever
 # they leave in the background

@@ -15,20 +15,20 @@ template=$(mktemp -d) # the folder of its port_types.h
 trap 'rm -rf "$template"' EXIT
 cp port/template_types.h "$template/port_types.h"
 host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
-  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '^tests/portable/plus_tcp/' -e '^tests/portable/netx/' -e '^tests/portable/riot/' -e '/fuzz_bearssl' -e '/doors\.c$' -e '/mega\.c$')
+  grep -v -e '^tests/boards/[^/]*$' -e '^tests/boards/freertos/' -e '^tests/tls/.*bearssl' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '^tests/portable/plus_tcp/' -e '^tests/portable/netx/' -e '^tests/portable/riot/' -e '/fuzz_bearssl' -e '/doors\.c$' -e '/mega\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
-  boards/examples/keep/keep.c boards/examples/reset.c 'boards/examples/modem/*.c' 'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
-  tests/qemu/handshake.c tests/qemu/conformance.c)
+  boards/examples/keep/keep.c boards/examples/reset.c 'boards/examples/modem/*.c' 'port/lwip/*.c' port/uart/uart.c tests/boards/contender.c 'tests/boards/*_board.c' tests/boards/station.c \
+  tests/boards/handshake.c tests/boards/conformance.c)
 kernel=$(sh tests/tools/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
-freertos=$(sh tests/tools/sources.sh 'boards/freertos/*.c' 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
-beside=$(sh tests/tools/sources.sh port/uart/bridge.c port/conformance/peer.c 'port/sockets/*.c' 'tests/qemu/*.c' |
-  grep -v -e '_board\.c$' -e '/station\.c$' -e '/handshake\.c$' -e '/qemu/conformance\.c$' -e '/freertos/')
+freertos=$(sh tests/tools/sources.sh 'boards/freertos/*.c' 'port/freertos/*.c' 'port/sockets/*.c' 'tests/boards/freertos/*.c')
+beside=$(sh tests/tools/sources.sh port/uart/bridge.c port/conformance/peer.c 'port/sockets/*.c' 'tests/boards/*.c' |
+  grep -v -e '_board\.c$' -e '/station\.c$' -e '/handshake\.c$' -e '^tests/boards/conformance' -e '^tests/boards/modem/' -e '/freertos/')
 bearssl=$(sh tests/tools/sources.sh 'port/bearssl/*.c')
 mbedtls=$(sh tests/tools/sources.sh 'port/mbedtls/*.c')
-mbedtls_tests=$(sh tests/tools/sources.sh 'tests/tls/*.c' tests/fuzz/fuzz_mbedtls.c tests/conformance/tls.c |
-  grep -v -e openssl)
-bearssl_tests=$(sh tests/tools/sources.sh 'tests/bearssl/*.c' tests/fuzz/fuzz_bearssl.c)
+mbedtls_tests=$(sh tests/tools/sources.sh 'tests/tls/*.c' tests/fuzz/fuzz_mbedtls.c tests/boards/conformance/tls.c |
+  grep -v -e openssl -e bearssl -e '/secure\.c$')
+bearssl_tests=$(sh tests/tools/sources.sh 'tests/tls/*bearssl*.c' tests/fuzz/fuzz_bearssl.c)
 
 # check WHAT COMMAND...
 check() {
@@ -113,8 +113,8 @@ sh tests/portable/kconfig.sh boards/nuttx/Kconfig >build/lint/nuttx/config.h
 stand_in NuttX "$(sh tests/tools/sources.sh 'boards/nuttx/*.c')" '' \
   -Ibuild/lint -Ibuild/include -Iport/conformance -Iport -Iport/posix -D_DEFAULT_SOURCE
 # TLS, with BearSSL's headers as Debian installs them.
-check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
-tls="-Itests -Itests/bearssl -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"
+check "keys as C" make -s --no-print-directory build/tests/tls/keys/keys.h
+tls="-Itests -Itests/tls -Iport/bearssl -Ibuild/tests/tls/keys -D_DEFAULT_SOURCE"
 for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
   check "$compiler, BearSSL" each "$bearssl $bearssl_tests" $compiler -std=c11 $(warnings_of $compiler) $includes $tls -fsyntax-only
@@ -149,7 +149,7 @@ check "C99, port/mbedtls/port_mbedtls.h" gcc -std=c99 -pedantic-errors -Wall $in
 # by gcc.
 lwip="-Iboards/common -isystem build/lwip/src/include"
 check "BearSSL's sources" make -s --no-print-directory build/bearssl/src
-check "Mbed TLS's sources" make -s --no-print-directory build/mbedtls/library build/tests/bearssl/keys/ca_der.h
+check "Mbed TLS's sources" make -s --no-print-directory build/mbedtls/library build/tests/tls/keys/ca_der.h
 mbedtls_here="-Iport/mbedtls -Iboards/common -isystem build/mbedtls/include -DMBEDTLS_CONFIG_FILE=<mbedtls_config.h>"
 # shellcheck disable=SC2086
 check "arm-none-eabi-gcc, Mbed TLS without certificates" each "$mbedtls" arm-none-eabi-gcc -std=c11 $warnings -Iport -Iport/single \
@@ -169,7 +169,7 @@ look() {
   shift 2
   defines=$(setting "$board" DEFINES | sed 's/[^ ]*=/-D&/g')
   # shellcheck disable=SC2086
-  set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iboards/examples/modem -Iport/bearssl -Iport/conformance -Itests -Ibuild/tests/bearssl/keys \
+  set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iboards/examples/modem -Iport/bearssl -Iport/conformance -Itests -Ibuild/tests/tls/keys \
     -isystem build/bearssl/inc $mbedtls_here $lwip $defines
   # shellcheck disable=SC2086
   check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -fsyntax-only
@@ -188,7 +188,7 @@ look mps2-an385 "$firmware" $arm -Iport/single
 # shellcheck disable=SC2086
 look mps2-an385 "$kernel" $arm -Iboards/examples/kernel
 # shellcheck disable=SC2086
-look mps2-an385 "$freertos" $arm -Itests/qemu/freertos -Itests/qemu/freertos/posix -Iport/freertos -Iport/sockets \
+look mps2-an385 "$freertos" $arm -Itests/boards/freertos -Itests/boards/freertos/posix -Iport/freertos -Iport/sockets \
   -isystem build/lwip/src/include/compat/posix -isystem build/freertos/kernel/include \
   -isystem build/freertos/kernel/portable/GCC/ARM_CM3
 # shellcheck disable=SC2086
@@ -205,11 +205,11 @@ check "cppcheck, firmware" cppcheck -q -j "$cores" --std=c11 --enable=warning,pe
 for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
   check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $(warnings_of $compiler) $includes -Itests -Itests/server \
-    -Itests/bearssl -Iport/uart -Iboards/examples/modem -Iport/lwip -Iport/sockets -Iport/conformance -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -fsyntax-only
+    -Itests/tls -Iport/uart -Iboards/examples/modem -Iport/lwip -Iport/sockets -Iport/conformance -Itests/boards/lwip $lwip -D_DEFAULT_SOURCE -fsyntax-only
 done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c boards/examples/modem/modem.c" gcc -std=c11 $warnings $includes \
-  -Iport/lwip -Iport/uart -Iboards/examples/modem -Itests/qemu/lwip $lwip -O2 -fanalyzer -c -o /dev/null
+  -Iport/lwip -Iport/uart -Iboards/examples/modem -Itests/boards/lwip $lwip -O2 -fanalyzer -c -o /dev/null
 for header in $(sh tests/tools/sources.sh resp/resp.h lock/driver.h lock/engine.h lock/fairlock.h port/port.h port/posix/port_posix.h \
   port/openssl/port_openssl.h port/conformance/conformance.h); do
   # shellcheck disable=SC2086

@@ -92,7 +92,7 @@ for target in SUITES TESTED TESTED_ALL TESTED_RELEASE; do lists $target >"$folde
 sort -u "$folder/TESTED" "$folder/TESTED_ALL" "$folder/TESTED_RELEASE" | cmp - "$folder/SUITES" >"$folder/log"
 verdict "run: make test-all, which begins with make test, runs each suite" [ $? -eq 0 ]
 comm -12 "$folder/TESTED" "$folder/TESTED_ALL" | grep -v -e '/chaos/chaos$' -e '/failover/test_sentinel$' \
-  -e '/failover/test_cluster$' -e '^tests/compat/' >"$folder/log"
+  -e '/failover/test_cluster$' -e '^tests/interop/' >"$folder/log"
 verdict "run: and none twice but those of which make test has a part" \
   [ ! -s "$folder/log" -a "$(wc -l <"$folder/TESTED")" -gt 20 ]
 sort "$folder/TESTED" "$folder/TESTED_ALL" | comm -12 - "$folder/TESTED_RELEASE" | grep -v '/server/test_rotation$' >"$folder/log"

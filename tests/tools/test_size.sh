@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The gates of sizes fail beyond their thresholds, and pass below: tests/tools/check_size.sh, and that
-# of the boards, tests/qemu/sizes.sh. The bound of the stack counts what it should, and fails where it
+# of the boards, tests/boards/sizes.sh. The bound of the stack counts what it should, and fails where it
 # would be none: tests/tools/stack.sh, with faults planted in the lists and in the source.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2319
 set -u
@@ -67,7 +67,7 @@ boards() {
     NR == 1 { for (i = 3; i <= NF; i++) if ($i == column) at = i - 1 }
     $1 == name { $at = int($at * factor + added) }
     { print }' boards/sizes.txt >"$folder/boards"
-  sh tests/qemu/sizes.sh build boards/sizes.txt "$folder/boards" >"$folder/log" 2>&1
+  sh tests/boards/sizes.sh build boards/sizes.txt "$folder/boards" >"$folder/log" 2>&1
 }
 image=mps2-an385:superloop
 boards $image flash 1 0
@@ -88,7 +88,7 @@ verdict "size: 200 pass where they are less" [ $? -eq 0 ]
 awk -v name=$image '$1 == name { $11 = 12200 } { print }' boards/sizes.txt >"$folder/table"
 for ram in 12288 12289; do
   awk -v name=$image -v ram=$ram '$1 == name { $11 = ram } { print }' boards/sizes.txt >"$folder/boards"
-  sh tests/qemu/sizes.sh build "$folder/table" "$folder/boards" >"$folder/log" 2>&1
+  sh tests/boards/sizes.sh build "$folder/table" "$folder/boards" >"$folder/log" 2>&1
   echo $? >>"$folder/statuses"
 done
 verdict "size: 12 KB of RAM pass, and a byte more fails" [ "$(tr '\n' ' ' <"$folder/statuses")" = "0 1 " ]
@@ -96,7 +96,7 @@ verdict "size: 12 KB of RAM pass, and a byte more fails" [ "$(tr '\n' ' ' <"$fol
 # measured BOUND BYTES: the table of a board that has measured so much, held against itself
 measured() {
   printf '# image flash ram stack bound measured\nboard:superloop 30000 9000 400 %d %d\n' "$1" "$2" >"$folder/boards"
-  sh tests/qemu/sizes.sh build "$folder/boards" "$folder/boards" >"$folder/log" 2>&1
+  sh tests/boards/sizes.sh build "$folder/boards" "$folder/boards" >"$folder/log" 2>&1
 }
 measured 868 868
 verdict "size: a stack that is as deep as its bound passes" [ $? -eq 0 ]
