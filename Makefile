@@ -228,10 +228,10 @@ print-packages:
 # who would leave it nothing); then those that take a minute.
 NICE := nice
 BUSY := $(BUILD)/tests/sim/sim
-LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tests/command/test_lost.sh tests/command/test_descendants.sh \
-  $(BUILD)/tests/failover/test_rig_sentinel $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
+LONG := $(BUILD)/tests/failover/test_sentinel tests/command/test_lost.sh tests/command/test_descendants.sh \
+  $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
   $(BUILD)/tests/server/test_rotation \
-  $(BUILD)/tests/boards/test_faults $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late \
+  $(BUILD)/tests/boards/test_faults $(BUILD)/tests/server/test_replies \
   $(BUILD)/tests/chaos/chaos $(COMPAT_TESTS)
 
 # `make test` shows in less than five minutes that this machine's build works. What only `make
@@ -240,7 +240,7 @@ LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tes
 TESTS_OF_TESTS := $(FOUND_TEST) $(MODEL_TESTS) tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
   tests/fuzz/names.sh $(PAGES_TEST) $(OPERATORS_TEST) \
   $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(SOAK_TEST) $(DEMO_TEST) \
-  $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
+  $(CONFORMANCE)/faulty $(BUILD)/tests/failover/test_contest
 LONG_WAITS := $(MODEM_LONG) $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared test_url test_moves)
 OTHER_BUILDS := $(BUILD)/tests/boards/test_lwip $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS) \
@@ -249,7 +249,7 @@ ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 
 # What CI does not run, but a release asks for: suites that find no mutant that no other one finds
 # (tests/mutants/README.md), and those of what changes seldom. test_rotation has a part in `make test`.
-ONLY_RELEASE := $(addprefix $(BUILD)/tests/server/,test_hostile test_late test_shared_late test_far) $(SOCKETS)/threads \
+ONLY_RELEASE := $(SOCKETS)/threads \
   $(filter-out tests/tools/test_layers.sh,$(wildcard tests/tools/test_*.sh)) $(DOCS_TEST) $(RELEASE_TEST)
 NOT_FIRST := $(ONLY_ALL) $(ONLY_RELEASE)
 $(if $(filter-out $(SUITES),$(NOT_FIRST)),$(error no suites: $(filter-out $(SUITES),$(NOT_FIRST))))

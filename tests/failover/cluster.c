@@ -91,16 +91,6 @@ int cluster_owner(struct rig *rig, int slot)
   return agreed;
 }
 
-int cluster_replica(struct rig *rig, int master)
-{
-  const char *text = nodes_seen_by(&rig->node[master]);
-  struct line line;
-  while (next_line(rig, &text, &line)) {
-    if (!line.master && strcmp(line.of, rig->node[master].id) == 0) return line.node;
-  }
-  return -1;
-}
-
 int cluster_slot(struct rig *rig, const char *key)
 {
   return (int)raw_number(node_raw(&rig->node[0]), "CLUSTER KEYSLOT %s", key);

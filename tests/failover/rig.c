@@ -136,11 +136,6 @@ static bool open_raw(const struct node *node, int port, struct raw *raw)
   return false;
 }
 
-bool node_open(const struct node *node, struct raw *raw)
-{
-  return open_raw(node, node->port, raw);
-}
-
 /* What did not come in time would be taken for the next reply. */
 static bool stands(struct raw *raw)
 {
@@ -417,25 +412,6 @@ bool node_follows(struct node *node)
     sleep_ms(20);
   }
   return true;
-}
-
-bool node_greets(const struct node *node, const char *field, const char *value)
-{
-  static struct raw raw;
-  bool does = false;
-  if (!node_open(node, &raw)) return false;
-  int64_t count = raw_number(&raw, "HELLO 3");
-  for (size_t i = 1; count > 0 && i + 1 < raw.count; i += 2) {
-    if (strcmp(raw.element[i].text, field) == 0) does = strcmp(raw.element[i + 1].text, value) == 0;
-  }
-  raw_close(&raw);
-  return does;
-}
-
-bool raw_refused(const struct raw *raw, const char *with)
-{
-  return raw->count > 0 && raw->element[0].type == '-' &&
-         strncmp(raw->element[0].text, with, strlen(with)) == 0;
 }
 
 void rig_part(struct rig *rig, unsigned nodes)

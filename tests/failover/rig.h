@@ -82,18 +82,9 @@ void node_thaw(struct node *node);
 /* The rig's own connection to a node, made anew when it has broken. */
 struct raw *node_raw(struct node *node);
 
-/* Another connection, logged in, for the test to close. */
-bool node_open(const struct node *node, struct raw *raw);
-
 /* "master", "slave", "sentinel"; "" when it does not answer. Waits until it is that. */
 const char *node_role(struct node *node);
 bool node_becomes(struct node *node, const char *role);
-
-/* True when its answer to HELLO 3, on a new connection, has this value in this field. */
-bool node_greets(const struct node *node, const char *field, const char *value);
-
-/* The last reply was an error that begins with this. */
-bool raw_refused(const struct raw *raw, const char *with);
 
 /* A replica's link to its master is up, and it has all the data. */
 bool node_follows(struct node *node);
@@ -153,9 +144,6 @@ int cluster_owner(struct rig *rig, int slot);
 
 /* Waits until all live nodes see this owner. */
 bool cluster_agrees(struct rig *rig, int slot, int owner);
-
-/* A replica of a master; -1: none. */
-int cluster_replica(struct rig *rig, int master);
 
 /*
  * Waits until a slot has another owner, which answers as master and serves. -1: it took too long.

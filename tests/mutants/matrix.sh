@@ -51,12 +51,9 @@ errors real tests/server/test_errors
 names real tests/server/test_names
 order real tests/server/test_order
 subscribe real tests/server/test_subscribe
-hostile real tests/server/test_hostile
 loops real tests/server/test_loops
 lost real tests/server/test_lost
 replies real tests/server/test_replies
-late real tests/server/test_late
-far real tests/server/test_far
 dead real tests/server/test_dead
 threads real tests/server/test_threads
 sockets real tests/server/sockets/threads

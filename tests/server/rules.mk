@@ -9,7 +9,7 @@ $(call needs,tests/server/test_generated.sh,original-awk)
 
 $(BUILD)/tests/server/dialect.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
-$(patsubst %,$(BUILD)/tests/server/test_%,replies late shared_late): $(BUILD)/tests/server/story.o
+$(BUILD)/tests/server/test_replies: $(BUILD)/tests/server/story.o
 
 # What stands in front of the library is taken in place of what that has.
 $(BUILD)/tests/server/test_no_texts.o: CPPFLAGS += -DFAIRLOCK='"$(BUILD)/fairlock"'

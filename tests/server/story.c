@@ -22,8 +22,6 @@ static struct fairlock alone[2];
 static struct fairlock_shared shares[2], third;
 static char my_id[FAIRLOCK_HOLDER_ID_SIZE], other_id[FAIRLOCK_HOLDER_ID_SIZE];
 static char scene[120]; /* what is hit, for the log */
-static bool settling;   /* wait for a stranded request after the step in which it was sent */
-static bool hit;        /* ... which has happened */
 static bool flushing;   /* the server forgets the scripts before each step */
 
 static void explain(bool good)
@@ -122,18 +120,10 @@ static void expect_holder(const char *id, int count)
   if (id != NULL) EXPECT(raw_number(&redis, "PTTL " NAME) > 0, true);
 }
 
-/*
- * After each step: a request that was stranded in it arrives now or later, and must do no harm
- * either way.
- */
 static void end_step(const char *id, int count)
 {
   expect_holder(id, count);
   flush();
-  if (!settling || hit || atomic_load(&proxy.control->strand) != 0) return;
-  hit = true;
-  service_both(atomic_load(&proxy.control->strand_ms) + 50);
-  expect_holder(id, count);
 }
 
 static void hold_alone(void)
@@ -151,7 +141,6 @@ static void hold_alone(void)
   EXPECT(fairlock_token(mine) == token, true);
   EXPECT(release(mine), FAIRLOCK_OK);
   EXPECT(fairlock_remaining_ms(mine), 0);
-  if (settling) end_step(NULL, 0);
 }
 
 /* Waits behind another, gets the lock from it, renews it, and hands it on to it. */
@@ -242,7 +231,6 @@ static void deinit_third(void)
 /* The whole story. Returns how many requests it took. */
 static int tell(void)
 {
-  hit = false;
   client_prepare(&far, proxy.port);
   far.config.lease_ms = 6000; /* to be renewed soon, and to outlast a break on a busy machine */
   client_start(&far);
@@ -279,15 +267,12 @@ enum cast cast;
 
 static char names[1024][12];
 
-void sweep(const char *what, size_t order, int strand_ms, bool settle)
+void sweep(const char *what, size_t order)
 {
-  settling = settle;
   begin();
   proxy_start(&proxy, server.port);
   atomic_int *hits = (atomic_int *)(void *)((char *)proxy.control + order);
-  atomic_store(&proxy.control->strand_ms, strand_ms);
   (void)snprintf(scene, sizeof scene, "undisturbed");
-  atomic_store(&proxy.control->strand, -1);
   int count = tell();
   memcpy(names, proxy.control->names, sizeof names);
   clean();
@@ -297,12 +282,10 @@ void sweep(const char *what, size_t order, int strand_ms, bool settle)
     if (unknown_scripts) CHECK(raw_run(&redis, "SCRIPT FLUSH"));
     (void)snprintf(scene, sizeof scene, "%s request %d of %d, %s", what, index, count,
                    names[index]);
-    atomic_store(&proxy.control->strand, -1);
     atomic_store(hits, index);
     (void)tell();
     reached = atomic_load(hits) != index; /* timers may send one more or one less */
     CHECK(reached || index > count - 6);
-    if (strand_ms > 0) sleep_ms(strand_ms > 500 ? 100 : strand_ms);
     clean();
     (void)alarm(120);
   }
@@ -313,7 +296,6 @@ void tell_with_flushes(void)
 {
   begin();
   proxy_start(&proxy, server.port);
-  settling = false;
   flushing = true;
   (void)snprintf(scene, sizeof scene, "scripts flushed before each step");
   (void)tell();

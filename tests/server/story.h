@@ -24,10 +24,9 @@ extern enum cast { ALONE, BESIDE, MIXED } cast;
 
 /*
  * Plays the story undisturbed, and then once for each request, giving for it the proxy's order at
- * this offset of struct proxy_control. strand_ms: of that struct. settle: whether to wait for a
- * stranded request after the step in which it was sent.
+ * this offset of struct proxy_control.
  */
-void sweep(const char *what, size_t order, int strand_ms, bool settle);
+void sweep(const char *what, size_t order);
 
 /* Plays the story with SCRIPT FLUSH before each step. */
 void tell_with_flushes(void);

@@ -8,18 +8,18 @@
 
 static void test_before(void)
 {
-  sweep("cut before", offsetof(struct proxy_control, cut_before), 0, false);
+  sweep("cut before", offsetof(struct proxy_control, cut_before));
 }
 
 static void test_after(void)
 {
-  sweep("cut after", offsetof(struct proxy_control, cut_after), 0, false);
+  sweep("cut after", offsetof(struct proxy_control, cut_after));
 }
 
 static void test_after_with_flush(void)
 {
   unknown_scripts = true;
-  sweep("scripts flushed, cut after", offsetof(struct proxy_control, cut_after), 0, false);
+  sweep("scripts flushed, cut after", offsetof(struct proxy_control, cut_after));
   unknown_scripts = false;
 }
 
@@ -29,10 +29,20 @@ static void test_noscript(void)
   tell_with_flushes();
 }
 
+static void test_shared_noscript(void)
+{
+  cast = BESIDE;
+  tell_with_flushes();
+  cast = MIXED;
+  tell_with_flushes();
+  cast = ALONE;
+}
+
 const struct check_test check_tests[] = {
     {"replies: each request lost", test_before},
     {"replies: each reply lost", test_after},
     {"replies: each reply lost, scripts unknown", test_after_with_flush},
     {"replies: NOSCRIPT for each operation", test_noscript},
+    {"replies, shared: NOSCRIPT for each operation", test_shared_noscript},
     {NULL, NULL},
 };

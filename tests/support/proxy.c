@@ -48,7 +48,6 @@ struct link {
   bool open;
   bool stranded; /* the client's side is closed, and what it sent is still on its way */
   int cut_at;    /* after so many answers; 0: never */
-  int garble_at; /* this answer */
   struct direction up, down;
 };
 
@@ -100,7 +99,6 @@ static void take_connection(int listener, int port)
   link->open = true;
   link->stranded = false;
   link->cut_at = 0;
-  link->garble_at = 0;
   start_direction(&link->up, from, to);
   start_direction(&link->down, to, from);
   (void)atomic_fetch_add(&control->connections, 1);
@@ -131,7 +129,6 @@ static bool take_request(struct link *link, const char *data, size_t size)
   if (index < 1024) memcpy(control->names[index], link->up.name, sizeof link->up.name);
   link->up.values++;
   bool cut = due(&control->cut_before, index);
-  if (due(&control->garble, index)) link->garble_at = link->up.values;
   if (due(&control->strand, index)) {
     link->stranded = true;
     (void)shutdown(link->up.from, SHUT_RDWR);
@@ -152,10 +149,6 @@ static bool take_answer(struct link *link, const char *data, size_t size)
   if (down->answer) {
     down->values++;
     if (link->cut_at != 0 && down->values >= link->cut_at) return false;
-    if (link->garble_at != 0 && down->values == link->garble_at) {
-      data = control->garbage;
-      size = control->garbage_size != 0 ? control->garbage_size : strlen(control->garbage);
-    }
   } else if (down->message) {
     (void)atomic_fetch_add(&control->messages, 1);
     if (atomic_load(&control->drop_messages) > 0) {

@@ -28,8 +28,6 @@ struct proxy_control {
   /* the connection is cut at this request, which reaches the server strand_ms later */
   atomic_int strand;
   atomic_int strand_ms;
-  /* the answer to this request is replaced by `garbage` */
-  atomic_int garble;
   /* how many of the next messages on channels are dropped */
   atomic_int drop_messages;
   /* enum proxy_mode */
@@ -38,8 +36,6 @@ struct proxy_control {
   atomic_int delay_ms; /* added to each direction            */
   atomic_int refuse;   /* new connections are closed at once */
   atomic_int sever;    /* raised by 1: all connections are cut now */
-  char garbage[512];
-  size_t garbage_size; /* 0: strlen(garbage) */
 
   /* What was seen. */
   atomic_int severed; /* as sever, when that is done */
