@@ -262,16 +262,24 @@ TESTED_ALL := "env TIME=120 $(CHAOS)" $(call IN_ORDER,$(ONLY_ALL))
 TESTED_RELEASE := "env ROTATIONS=100 $(BUILD)/tests/server/test_rotation" $(call IN_ORDER,$(ONLY_RELEASE))
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
-$(call needs,test test-busy,$(filter-out $(NOT_FIRST),$(SUITES)) $(PARTED) $(COMPAT_TESTS))
+# PART=words: the suites with one of these words in their path, as in tests/.
+PART_SUITES := $(strip $(foreach suite,$(SUITES),$(if $(strip $(foreach word,$(PART),$(findstring $(word),$(suite:$(BUILD)/%=%)))),$(suite))))
+$(if $(PART),$(if $(PART_SUITES),,$(error no suite has $(PART) in its path)))
+$(call needs,test test-busy,$(or $(PART_SUITES),$(filter-out $(NOT_FIRST),$(SUITES)) $(PARTED) $(COMPAT_TESTS)))
 $(call needs,test-rest,$(ONLY_ALL) $(CHAOS))
 $(call needs,test-release,$(ONLY_RELEASE) $(BUILD)/redis-server)
 $(call needs,test-all packages,test test-rest model mutants-changed test-release)
 
 .PHONY: test
-test: ## see that this machine's build works, in less than 5 minutes
+test: ## see that this machine's build works, in less than 5 minutes; PART=words: the suites whose path in tests/ has one of these words, as in PART=server/
 	@echo "building the suites"
+ifdef PART
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(PART_SUITES) $(BUILD)/redis-server
+	@sh tests/tools/run.sh $(call IN_ORDER,$(PART_SUITES))
+else
 	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(NOT_FIRST),$(SUITES)) $(PARTED) $(COMPAT_CLIENTS) $(BUILD)/redis-server
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED)
+endif
 
 .PHONY: test-all
 test-all: test ## all suites: `make test`, then boards, the model, mutants, tests of tests, long waits, chaos
@@ -329,11 +337,11 @@ check: ## after each edit, within 20 s: compile, quick unit suites, a few simula
 	  "$(BUILD)/tests/sim/test_sweep each operation" $(foreach seed,1 2 3 4 5 6 7 8,"$(BUILD)/tests/sim/sim seed $(seed)")
 
 # After a change of lock/, besides the suites themselves.
-$(call needs,check-lock,soak mutants-changed server-tests chaos coverage)
+$(call needs,check-lock,soak mutants-changed $(SERVER_TESTS) chaos coverage)
 
 .PHONY: check-lock
 check-lock: ## after a change of lock/, within half an hour: soak, mutants, a real server, chaos, coverage
-	@for target in "soak TIME=300" mutants-changed server-tests chaos coverage; do \
+	@for target in "soak TIME=300" mutants-changed "test PART=tests/server/" chaos coverage; do \
 	  echo "### make $$target"; $(MAKE) --no-print-directory $$target || exit 1; done
 
 # The suites again under the sanitizers and valgrind, each with a build of its own. Races need
@@ -415,25 +423,30 @@ scripts: ## write lock/scripts.c and lock/scripts/hashes.h anew from lock/script
 	sh lock/scripts/generate.sh > $(BUILD)/scripts.c.new && mv $(BUILD)/scripts.c.new lock/scripts.c
 	sh lock/scripts/generate.sh hashes > $(BUILD)/hashes.h.new && mv $(BUILD)/hashes.h.new lock/scripts/hashes.h
 
-# What help lists first and last; all others are the suites of one part.
-TO_USE := demo demo-shared demo-failover board-demo board-demo-shared all install uninstall deb core firmware arduino uart-bridge loops test clean
-TO_CHANGE := check unit lint test-all fresh format size scripts sim packages help
-TO_RELEASE := release-check test-release test-busy abi bench-peers corpus demo-picture demo-picture-shared dist dist-check dist-tests \
-  failover-soak model-large mutants mutants-found peers-page proof-faults proof-long servers size-table soak
+# What help lists; the rest is by help-all, whose last part but one is the suites of one part.
+FIRST := all demo install core firmware check test help-all
+TO_USE := demo board-demo all install uninstall deb core firmware arduino uart-bridge loops conformance-peer test clean
+TO_CHANGE := check check-lock unit lint test-all fresh format size docs scripts packages help help-all
+TO_RELEASE := release-check test-release test-busy abi bench-peers corpus demo-picture dist dist-check failover-soak misra mutants mutants-found size-boards soak
 TARGETS := sed -n 's/^\([a-z][a-z-]*\):.*\#\# /\1\t/p' $(MAKEFILE_LIST) | sort -u
 AS_LIST := while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
+list = for name in $1; do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
 
 .PHONY: help
-help: ## list the targets
+help: ## list what most need first
+	@$(call list,$(FIRST))
+	@echo 'A target that needs packages says which and installs them; with INSTALL=0 it stops and says how.'
+
+.PHONY: help-all
+help-all: ## list all targets
 	@echo 'To see it and to use it:'
-	@for name in $(TO_USE); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
+	@$(call list,$(TO_USE))
 	@echo 'To change it (.github/CONTRIBUTING.md says which when):'
-	@for name in $(TO_CHANGE); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
-	@echo 'To change it, the suites of one part:'
+	@$(call list,$(TO_CHANGE))
+	@echo 'To change it, the suites of one part; the others by make test PART=:'
 	@$(TARGETS) | grep -vE "^($(subst $() ,|,$(TO_USE) $(TO_CHANGE) $(TO_RELEASE)))$$(printf '\t')" | $(AS_LIST)
 	@echo 'To release it:'
-	@for name in $(TO_RELEASE); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
-	@echo 'A target that needs packages says which and installs them; with INSTALL=0 it stops and says how.'
+	@$(call list,$(TO_RELEASE))
 
 .PHONY: clean
 clean: ## remove what was built

@@ -5,7 +5,7 @@ $(call needs,compiler/arm-none-eabi-gcc,gcc-arm-none-eabi libnewlib-arm-none-eab
 $(call needs,compiler/riscv64-unknown-elf-gcc,gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)
 $(call needs,$(BUILD)/lwip/src $(BUILD)/bearssl/src $(BUILD)/mbedtls/library,dpkg-dev)
 $(call needs,boards,compiler/arm-none-eabi-gcc compiler/riscv64-unknown-elf-gcc qemu-system-arm qemu-system-misc $(BUILD)/lwip/src)
-$(call needs,board-demo board-demo-shared,boards $(BUILD)/redis-server)
+$(call needs,board-demo,boards $(BUILD)/redis-server)
 BOARDS := $(patsubst boards/%/board.mk,%,$(wildcard boards/*/board.mk))
 
 # TLS in firmware: BearSSL and Mbed TLS, and the keys to trust, which are those of the tests. For
@@ -45,19 +45,12 @@ $(BUILD)/uart-bridge: $(BUILD)/port/uart/bridge.o
 .PHONY: uart-bridge
 uart-bridge: $(BUILD)/uart-bridge ## build the gateway's end of the UART transport
 
-DEMO_BOARDS = $(or $(BOARD),mps2-an385 riscv-virt)
-SHARED_BOARDS := mps2-an385 mps2-an505 riscv-virt
-
-# demo_images IMAGE,BOARD...: what a demo shows, and nothing else
-demo_images = +@for board in $2; do \
-  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board IMAGES=$1 BUILD=$(BUILD) || exit 1; done
+# SCENE=shared: three boards and this host share a limit of two, and one board is switched off.
+DEMO_BOARDS = $(if $(filter shared,$(SCENE)),mps2-an385 mps2-an505 riscv-virt,$(or $(BOARD),mps2-an385 riscv-virt))
+DEMO_IMAGE = $(if $(filter shared,$(SCENE)),superloop_shared,superloop)
 
 .PHONY: board-demo
-board-demo: $(BUILD)/lwip/src $(BUILD)/redis-server ## show the lock on two simulated boards, or on BOARD=
-	$(call demo_images,superloop,$(DEMO_BOARDS))
-	@sh boards/common/demo.sh $(BUILD) $(DEMO_BOARDS)
-
-.PHONY: board-demo-shared
-board-demo-shared: $(BUILD)/lwip/src $(BUILD)/fairlock $(BUILD)/redis-server ## show three simulated boards and this host share a limit of two; one board is switched off
-	$(call demo_images,superloop_shared,$(SHARED_BOARDS))
-	@sh boards/common/demo.sh $(BUILD) shared $(SHARED_BOARDS)
+board-demo: $(BUILD)/lwip/src $(BUILD)/fairlock $(BUILD)/redis-server ## show the lock on two simulated boards, or on BOARD=; SCENE=shared: three and this host share a limit of two
+	+@for board in $(DEMO_BOARDS); do \
+	  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board IMAGES=$(DEMO_IMAGE) BUILD=$(BUILD) || exit 1; done
+	@sh boards/common/demo.sh $(BUILD) $(filter shared,$(SCENE)) $(DEMO_BOARDS)

@@ -8,7 +8,6 @@ PEER := -DPEER='"$(BUILD)/conformance-peer"'
 SUITES += $(CONFORMANCE_TESTS)
 $(call needs,$(addprefix $(CONFORMANCE)/,tls mbedtls),openssl-library $(BUILD)/tls/certificates/made)
 $(call needs,$(CONFORMANCE)/mbedtls,mbedtls-library)
-$(call needs,conformance,$(CONFORMANCE_TESTS))
 
 # The other end, on a host.
 $(BUILD)/conformance-peer: $(BUILD)/port/conformance/peer.o
@@ -40,10 +39,6 @@ $(CONFORMANCE_TESTS): $(CONFORMANCE_FILES) $(SUPPORT) $(wildcard port/conformanc
 	@mkdir -p $(@D)
 	$(CC) $(TYPES) $(CONFORMANCE_FLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(SUPPORT) $(LDLIBS)
 
-.PHONY: conformance
-conformance: $(CONFORMANCE_TESTS) ## run the conformance test on the ports of hosts, and on a faulty one
-	@sh tests/tools/run.sh $(CONFORMANCE_TESTS)
-
 # The transport over a cellular modem, boards/examples/modem, on a simulated one: always with a
 # sanitizer. All but test_line, whose time is virtual, wait for what hangs, and are not
 # part of `make test`.
@@ -55,7 +50,6 @@ MODEM_FLAGS = $(TEST_CFLAGS) -g -fsanitize=address,undefined -fno-sanitize-recov
 SUITES += $(MODEM_TESTS)
 $(call needs,$(MODEM)/test_modem,python3 $(BUILD)/redis-server)
 $(call needs,$(MODEM)/conformance $(MODEM)/conformance_simcom,python3)
-$(call needs,modem-tests,$(MODEM_TESTS))
 
 $(MODEM_TESTS): $(MODEM_SOURCES) boards/examples/modem/modem.h port/port.h
 
@@ -80,10 +74,6 @@ $(MODEM)/conformance_simcom: $(MODEM)/conformance
 	@printf '%s\n' '#!/bin/sh' 'exec $< simcom' >$@
 	@chmod +x $@
 
-.PHONY: modem-tests
-modem-tests: $(MODEM_TESTS) ## run the transport over a cellular modem, on a simulated one
-	@sh tests/tools/run.sh $^
-
 # Suites with boards in the simulator: the host's unit suites on the target, contention, and faults.
 PORT_TESTS := $(BUILD)/tests/boards/test_lwip $(BUILD)/tests/boards/test_uart
 QEMU_TESTS := $(addprefix $(BUILD)/tests/boards/test_,conformance contention examples faults follow tls)
@@ -97,8 +87,7 @@ SUITES += $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
 $(call needs,$(BUILD)/tests/boards/test_lwip,$(BUILD)/lwip/src)
 $(call needs,$(BUILD)/tests/boards/test_uart,$(BUILD)/redis-server)
 $(call needs,$(ON_TARGET),firmware)
-$(call needs,size-boards size-table $(QEMU_TESTS) $(IMAGE_TESTS),python3 firmware $(BUILD)/redis-server)
-$(call needs,qemu-tests,$(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS))
+$(call needs,size-boards $(QEMU_TESTS) $(IMAGE_TESTS),python3 firmware $(BUILD)/redis-server)
 $(call needs,freertos,firmware cargo=cargo-web $(BUILD)/redis-server)
 
 $(addprefix $(BUILD)/tests/boards/,rig.o measure_stack.o) $(QEMU_TESTS:%=%.o) $(FREERTOS_TEST).o: CPPFLAGS += -Itests/server \
@@ -154,16 +143,8 @@ $(IMAGE_TESTS): | firmware $(MEASURE)
 	@chmod +x $@
 
 .PHONY: size-boards
-size-boards: firmware $(MEASURE) ## print what the firmware costs on each board, and how deep its stack gets
-	@sh boards/common/sizes.sh $(BUILD)
-
-.PHONY: size-table
-size-table: firmware $(MEASURE) ## update boards/sizes.txt, which the tests hold the sizes against
-	@sh boards/common/sizes.sh $(BUILD) >$(BUILD)/sizes.new && mv $(BUILD)/sizes.new boards/sizes.txt
-
-.PHONY: qemu-tests
-qemu-tests: $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS) ## run the suites of the firmware alone
-	@sh tests/tools/run.sh $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
+size-boards: firmware $(MEASURE) ## print what the firmware costs on each board, and how deep its stack gets; TABLE=1: write it to boards/sizes.txt, which the tests hold the sizes against
+	@sh boards/common/sizes.sh $(BUILD) $(if $(TABLE),>$(BUILD)/sizes.new && mv $(BUILD)/sizes.new boards/sizes.txt)
 
 # The ports to copy, on FreeRTOS. Not part of `make test-all`: its kernel comes with a Rust crate, by
 # cargo.

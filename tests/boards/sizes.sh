@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compares the sizes of the firmware with the committed table: tests/boards/sizes.sh BUILD [TABLE
 # [PRINTED]], where PRINTED is what boards/common/sizes.sh has printed. Growth of more than 2 %
-# fails, until boards/sizes.txt is changed on purpose (make size-table), and so does any growth
+# fails, until boards/sizes.txt is changed on purpose (make size-boards TABLE=1), and so does any growth
 # beyond 32 KB of flash or 12 KB of RAM, with TLS and a pinned key 62 KB and 20 KB. A part of an
 # image may grow by 64 bytes in any case. The measured stack may differ by an interrupt's frame
 # besides, because the tick hits its deepest place or does not; above its bound it fails always.

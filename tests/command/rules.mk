@@ -5,7 +5,6 @@ COMMAND_TESTS := $(wildcard tests/command/test_*.sh)
 SUITES += $(COMMAND_TESTS)
 $(call needs,$(COMMAND_TESTS),$(BUILD)/redis-server bash jq pkgconf netcat-openbsd bsdutils util-linux coreutils zsh \
   systemd python3-yaml python3-prometheus-client)
-$(call needs,command-tests,$(COMMAND_TESTS))
 
 $(BUILD)/tests/command/adopt: $(BUILD)/tests/command/adopt.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
@@ -15,7 +14,3 @@ $(BUILD)/tests/command/%.so: tests/command/%.c
 	$(CC) $(TEST_CFLAGS) $(LDFLAGS) -fPIC -shared -o $@ $< -ldl
 
 $(COMMAND_TESTS): $(BUILD)/tests/command/adopt $(BUILD)/tests/command/jump.so $(BUILD)/tests/command/slow.so
-
-.PHONY: command-tests
-command-tests: $(BUILD)/fairlock $(BUILD)/redis-server $(COMMAND_TESTS) ## run the suites of the fairlock command alone
-	@sh tests/tools/run.sh $(COMMAND_TESTS)

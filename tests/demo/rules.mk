@@ -4,10 +4,10 @@ DEMO := $(BUILD)/tests/demo/demo
 DEMO_OBJECTS := $(patsubst %,$(BUILD)/tests/demo/%.o,demo contender server screen timeline verdict)
 DEMO_TEST := $(BUILD)/tests/demo/test_verdict
 SUITES += $(DEMO_TEST) tests/demo/check.sh tests/demo/test_picture.sh
-$(call needs,demo demo-shared demo-failover demo-picture demo-picture-shared,$(firstword $(CC))=gcc $(firstword $(CC))=libc6-dev)
-$(call needs,demo demo-shared,$(if $(URL),,$(BUILD)/redis-server))
-$(call needs,demo-failover demo-picture demo-picture-shared tests/demo/check.sh,$(BUILD)/redis-server)
-$(call needs,demo-picture demo-picture-shared tests/demo/check.sh tests/demo/test_picture.sh,libxml2-utils)
+$(call needs,demo demo-picture,$(firstword $(CC))=gcc $(firstword $(CC))=libc6-dev)
+$(call needs,demo,$(if $(URL),,$(BUILD)/redis-server))
+$(call needs,demo-picture tests/demo/check.sh,$(BUILD)/redis-server)
+$(call needs,demo-picture tests/demo/check.sh tests/demo/test_picture.sh,libxml2-utils)
 export BUILD
 
 $(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(SUPPORT) $(BUILD)/liblock.a
@@ -24,30 +24,22 @@ $(DEMO)-failover: $(BUILD)/tests/demo/failover.o $(patsubst %,$(BUILD)/tests/fai
   $(BUILD)/tests/chaos/history.o $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# SCENE=shared: with readers who share the lock, three at most, and a writer. SCENE=failover: on a master
+# with replicas and Sentinels, and the master is killed in the middle.
+$(if $(filter-out shared failover,$(SCENE)),$(error SCENE=$(SCENE) is not known: shared or failover))
+
 .PHONY: demo
-demo: ## see the lock at work: eight contenders, two killed (URL=redis://... for a server of yours)
+demo: ## see the lock at work: eight contenders, two killed; SCENE=shared: readers and a writer; SCENE=failover: Sentinels, whose master is killed; URL=redis://... for a server of yours
 	@test -x $(DEMO) || echo "building ..."
-	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(URL),,$(BUILD)/redis-server)
-	@$(DEMO) $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server)
-
-.PHONY: demo-shared
-demo-shared: ## the same with readers who share the lock, three at most, and a writer (URL=redis://... for a server of yours)
-	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(URL),,$(BUILD)/redis-server)
-	@$(DEMO) --shared $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server)
-
-.PHONY: demo-failover
-demo-failover: ## the same on a master with replicas and Sentinels; the master is killed in the middle
-	@$(MAKE) --no-print-directory -s $(DEMO) $(DEMO)-failover $(BUILD)/redis-server
-	@$(DEMO)-failover $(DEMO)
+	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(filter failover,$(SCENE)),$(DEMO)-failover) $(if $(URL),,$(BUILD)/redis-server)
+	@$(if $(filter failover,$(SCENE)),$(DEMO)-failover $(DEMO),$(DEMO) $(if $(filter shared,$(SCENE)),--shared) $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server))
 
 # A committed picture changes only if the check of it finds nothing in the new one.
-.PHONY: demo-picture demo-picture-shared
-demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds
-demo-picture-shared: ## the same for tests/demo/shared.svg, from that with readers and a writer
-demo-picture: PICTURE = timeline
-demo-picture-shared: PICTURE = shared
-demo-picture demo-picture-shared:
+PICTURE = $(if $(filter shared,$(SCENE)),shared,timeline)
+
+.PHONY: demo-picture
+demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds, or with SCENE=shared shared.svg
 	@$(MAKE) --no-print-directory -s $(DEMO) $(BUILD)/redis-server
-	@$(DEMO) --server $(BUILD)/redis-server --pace 900 $(if $(filter shared,$(PICTURE)),--shared) --svg $(BUILD)/$(PICTURE).svg
+	@$(DEMO) --server $(BUILD)/redis-server --pace 900 $(if $(filter shared,$(SCENE)),--shared) --svg $(BUILD)/$(PICTURE).svg
 	@sh tests/demo/picture.sh $(BUILD)/$(PICTURE).svg >/dev/null
 	@cp $(BUILD)/$(PICTURE).svg tests/demo/$(PICTURE).svg

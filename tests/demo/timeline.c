@@ -195,7 +195,7 @@ static void draw_titles(void)
   if (shares)
     fprintf(file,
             "At most %d readers share it at a time. Drawn by make "
-            "demo-picture-shared from a run on a real Redis.",
+            "demo-picture SCENE=shared from a run on a real Redis.",
             most_at_once(all));
   else
     fprintf(file, "Four processes, and four threads that share a connection. Drawn by make "

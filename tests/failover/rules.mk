@@ -3,7 +3,7 @@
 FAILOVER_TESTS := $(patsubst tests/failover/%.c,$(BUILD)/tests/failover/%,$(wildcard tests/failover/test_*.c))
 FAILOVER_OBJECTS := $(patsubst %,$(BUILD)/tests/failover/%.o,cluster contest net rig scene sender)
 SUITES += $(FAILOVER_TESTS)
-$(call needs,failover failover-soak $(FAILOVER_TESTS),$(BUILD)/redis-server)
+$(call needs,failover-soak $(FAILOVER_TESTS),$(BUILD)/redis-server)
 
 $(FAILOVER_OBJECTS) $(FAILOVER_TESTS:=.o): CPPFLAGS += -Itests/server
 $(BUILD)/tests/failover/rig.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
@@ -14,15 +14,11 @@ $(BUILD)/tests/failover/test_cluster: | $(BUILD)/examples/slots
 $(BUILD)/tests/failover/test_url.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/examples"' -DTLS_EXAMPLES='"$(BUILD)/tls/examples"' \
   -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
 $(BUILD)/tests/failover/test_url: | $(BUILD)/examples/epoll $(BUILD)/tls/examples/epoll_tls $(BUILD)/tls/certificates/made
-$(call needs,failover $(BUILD)/tests/failover/test_url,openssl-library $(BUILD)/tls/certificates/made)
+$(call needs,$(BUILD)/tests/failover/test_url,openssl-library $(BUILD)/tls/certificates/made)
 
 $(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/chaos/history.o \
   $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-
-.PHONY: failover
-failover: $(FAILOVER_TESTS) ## run the suites of fail-over, Sentinel and Cluster against real servers
-	@sh tests/tools/run.sh $(FAILOVER_TESTS)
 
 MOVES_TEST := $(BUILD)/tests/failover/test_moves
 

@@ -174,7 +174,7 @@ int64_t field(const char *answer, int number)
   return answer != NULL ? strtoll(answer, NULL, 10) : -1;
 }
 
-bool listens_now(struct lab *lab, const char *lock, const char *id)
+static bool listens_now(struct lab *lab, const char *lock, const char *id)
 {
   raw_run(&lab->redis, "PUBSUB NUMSUB redisson_lock__channel:{%s}:%s", lock, id);
   return lab->redis.count == 3 && lab->redis.element[2].integer == 1;

@@ -81,8 +81,7 @@ const char *tell(struct driver *driver, const char *format, ...)
 /* The number'th number of an answer, counted from 0. */
 int64_t field(const char *answer, int number);
 
-/* Whether a waiter listens. The second waits for that: Redisson's enter the queue before. */
-bool listens_now(struct lab *lab, const char *lock, const char *id);
+/* Waits until a waiter listens: Redisson's enter the queue before. */
 bool listens(struct lab *lab, const char *lock, const char *id);
 
 /* Waits until the queue of lock has length entries. False when that takes longer than 10 s. */

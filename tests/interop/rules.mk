@@ -17,9 +17,17 @@ $(COMPAT_CLIENTS): $(COMPAT)/%/client: $(addprefix tests/interop/,build.sh chang
 
 $(COMPAT_TESTS): | $(COMPAT_CLIENTS) $(BUILD)/redis-server
 
+# With TIME, the run of all of them with faults, and with Redisson.
+$(call needs,compat,$(if $(TIME),interop/redisson))
+
 .PHONY: compat
-compat: $(COMPAT_CLIENTS) $(BUILD)/redis-server ## releases and other clients in one queue, and each against the format; CLIENT="program": one of yours
+compat: $(COMPAT_CLIENTS) $(BUILD)/redis-server ## releases and other clients in one queue, and each against the format; CLIENT="program": one of yours; TIME=3600: releases and Redisson while all of them and the server fail; SEED=n
+ifdef TIME
+	@$(MAKE) --no-print-directory $(REDISSON_READY)
+	@TIME=$(TIME) REDISSON="$(REDISSON)" tests/interop/test_mixed.py
+else
 	@$(if $(CLIENT),tests/interop/peer.py -- $(CLIENT),JOBS=1 sh tests/tools/run.sh $(COMPAT_TESTS))
+endif
 
 # With Redisson, which tests/interop gets.
 COMPAT_REDISSON = $(foreach version,$(REDISSON),"env REDISSON=$(version) tests/interop/test_releases.py")
@@ -29,17 +37,16 @@ COMPAT_REDISSON = $(foreach version,$(REDISSON),"env REDISSON=$(version) tests/i
 REDISSON ?= 3.17.7 4.7.0
 INTEROP := $(BUILD)/tests/interop
 INTEROP_LAB := $(INTEROP)/lab.o $(SUPPORT)
-INTEROP_PROGRAMS := $(INTEROP)/driver $(INTEROP)/mixed $(INTEROP)/differential $(INTEROP)/in_cluster $(INTEROP)/bench
+INTEROP_PROGRAMS := $(INTEROP)/driver $(INTEROP)/mixed $(INTEROP)/differential $(INTEROP)/in_cluster
 REDISSON_READY := $(REDISSON:%=$(BUILD)/interop/%/ready)
 export BUILD
 
 $(call needs,interop/redisson,default-jdk-headless maven)
-$(call needs,interop bench-redisson,interop/redisson python3 $(BUILD)/redis-server)
+$(call needs,interop,interop/redisson python3 $(BUILD)/redis-server)
 
 $(INTEROP)/driver: $(INTEROP)/driver.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP)/mixed: $(INTEROP)/mixed.o $(INTEROP)/mixed_shared.o $(BUILD)/tests/check.o $(INTEROP_LAB)
 $(INTEROP)/differential: $(INTEROP)/differential.o $(BUILD)/tests/check.o $(INTEROP_LAB) $(BUILD)/liblock.a
-$(INTEROP)/bench: $(INTEROP)/bench.o $(INTEROP_LAB) $(BUILD)/liblock.a
 # The cluster is that of the tests of fail-over.
 $(INTEROP)/in_cluster.o: CPPFLAGS += -Itests/server
 $(INTEROP)/in_cluster: $(INTEROP)/in_cluster.o $(BUILD)/tests/check.o $(FAILOVER_OBJECTS) \
@@ -55,14 +62,3 @@ $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
 interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/fairlock $(BUILD)/redis-server ## test together with Redisson, from Maven Central
 	@REDISSON="$(REDISSON)" JOBS=$${JOBS:-4} sh tests/tools/run.sh tests/interop/test_java.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)") \
 	  $(COMPAT_REDISSON)
-
-# An hour, or TIME seconds: tests/interop has the releases, and a short run without Redisson.
-$(call needs,compat-hour,interop/redisson python3 $(BUILD)/redis-server)
-
-.PHONY: compat-hour
-compat-hour: $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/redis-server ## releases and Redisson in one queue while all of them and the server fail, for TIME=3600 seconds; SEED=n
-	@TIME=$(or $(TIME),3600) REDISSON="$(REDISSON)" tests/interop/test_mixed.py
-
-.PHONY: bench-redisson
-bench-redisson: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## measure side by side with Redisson
-	@$(INTEROP)/bench $(REDISSON)

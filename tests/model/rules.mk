@@ -4,7 +4,7 @@ MODEL_CLOCK := $(BUILD)/tests/model/clock.so
 MODEL_DRIVER := $(BUILD)/tests/model/engine
 MODEL_TESTS := $(wildcard tests/model/test_*.py)
 SUITES += $(MODEL_TESTS)
-$(call needs,model model-large $(MODEL_TESTS),spin tcc python3 libc6-dev)
+$(call needs,model $(MODEL_TESTS),spin tcc python3 libc6-dev)
 $(call needs,$(MODEL_TESTS),$(BUILD)/redis-server)
 $(MODEL_TESTS): | $(MODEL_CLOCK) $(MODEL_DRIVER) $(BUILD)/redis-server
 
@@ -16,9 +16,6 @@ $(MODEL_CLOCK): tests/model/clock.c
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O1 -fPIC -shared $(WARNINGS) -o $@ $<
 
-.PHONY: model model-large
-model: ## explore the model of the protocol: all states, and each planted fault; ONLY=text: some
-	@tests/model/run.py $(ONLY)
-
-model-large: ## its large runs: an hour, 8 GB
-	@tests/model/run.py --large $(ONLY)
+.PHONY: model
+model: ## explore the model of the protocol: all states, and each planted fault; ONLY=text: some; LARGE=1: its large runs, an hour, 8 GB
+	@tests/model/run.py $(if $(LARGE),--large) $(ONLY)

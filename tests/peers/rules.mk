@@ -9,7 +9,7 @@ PEERS_PROGRAMS := $(addprefix $(BUILD)/tests/peers/,peers sharing test_analyse c
 PEERS_READY := $(PEERS)/go $(PEERS)/python/ready $(PEERS)/node/ready $(PEERS)/java/ready $(PEERS)/etcd/ready
 
 $(call needs,$(BUILD)/tests/peers/contender,libhiredis-dev)
-$(call needs,bench-peers peers-page,go=golang-go python3 pip3=python3-pip npm=nodejs npm=npm interop/redisson \
+$(call needs,bench-peers,go=golang-go python3 pip3=python3-pip npm=nodejs npm=npm interop/redisson \
   $(BUILD)/tests/peers/contender $(BUILD)/redis-server)
 
 $(BUILD)/tests/peers/peers: $(patsubst %,$(BUILD)/tests/peers/%.o,peers programs analyse draw) $(BUILD)/tests/svg.o $(SUPPORT)
@@ -58,7 +58,7 @@ PEERS_COMMIT = COMMIT="$$(git tag --points-at HEAD 2>/dev/null | grep -qx 'v$(VE
 
 # The redirection leaves the tables alone on stdout.
 .PHONY: bench-peers
-bench-peers: ## compare with Redlock libraries, redis-py, Redisson, etcd and Curator (ONLY=redsync: some): the tables, and build/peers.svg
+bench-peers: ## compare with Redlock libraries, redis-py, Redisson, etcd and Curator (ONLY=redsync: some): the tables, and build/peers.svg; PAGE=1: puts them into tests/peers
 	@$(MAKE) --no-print-directory $(PEERS_PROGRAMS) $(PEERS_READY) $(BUILD)/redis-server >&2
 	@$(BUILD)/tests/peers/test_analyse >&2
 	@rm -rf $(PEERS)/etcd.data $(PEERS)/zookeeper.data $(PEERS)/log $(BUILD)/peers.md $(BUILD)/sharing.md
@@ -68,9 +68,8 @@ bench-peers: ## compare with Redlock libraries, redis-py, Redisson, etcd and Cur
 	  $(BUILD)/tests/peers/sharing $(BUILD)/sharing.md $(ONLY)
 	@rm -rf $(PEERS)/etcd.data $(PEERS)/zookeeper.data
 	@for table in peers sharing; do if [ -f $(BUILD)/$$table.md ]; then cat $(BUILD)/$$table.md && echo; fi; done
-
-.PHONY: peers-page
-peers-page: bench-peers ## run bench-peers, and put its tables and picture into tests/peers
+ifdef PAGE
 	@for table in peers sharing; do \
 	  sed -i -e "/^<!-- begin $$table/,/^<!-- end/{/^<!--/!d}" -e "/^<!-- begin $$table/r $(BUILD)/$$table.md" tests/peers/README.md; done
 	@cp $(BUILD)/peers.svg tests/peers/peers.svg
+endif

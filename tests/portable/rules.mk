@@ -3,9 +3,9 @@
 # that is big-endian. And the library as other programs see it.
 $(call needs,compiler/avr-gcc,gcc-avr avr-libc)
 $(call needs,compiler/s390x-linux-gnu-gcc,gcc-s390x-linux-gnu libc6-dev-s390x-cross)
-$(call needs,avr,compiler/avr-gcc qemu-system-misc)
-$(call needs,big-endian,compiler/s390x-linux-gnu-gcc qemu-user $(BUILD)/redis-server)
-$(call needs,portable,avr big-endian)
+$(call needs,on-avr,compiler/avr-gcc qemu-system-misc)
+$(call needs,on-s390x,compiler/s390x-linux-gnu-gcc qemu-user $(BUILD)/redis-server)
+$(call needs,portable,$$(PORTABLE))
 
 # All of the library but the port of POSIX. Its data is put where it is used, not copied there from
 # flash at the start: QEMU 7.2 goes wrong where that copy crosses 64 KB of flash.
@@ -36,8 +36,8 @@ $(AVR_SUITES): %: %.elf
 	@printf '%s\n' '#!/bin/sh' 'exec sh tests/portable/avr.sh $<' >$@
 	@chmod +x $@
 
-.PHONY: avr
-avr: ## run the unit suites of codec and engine with an int of 16 bits, on a simulated AVR
+.PHONY: on-avr
+on-avr:
 	@$(MAKE) --no-print-directory $(AVR_SUITES)
 	@sh tests/tools/run.sh $(AVR_SUITES)
 
@@ -47,7 +47,6 @@ MEGA_TEST := tests/portable/test_mega.sh
 SUITES += $(MEGA_TEST)
 $(call needs,compiler/arduino,compiler/avr-gcc arduino-core-avr)
 $(call needs,$(MEGA_TEST),compiler/arduino libsimavr-dev zip $(BUILD)/redis-server)
-$(call needs,mega,$(MEGA_TEST))
 $(MEGA_TEST): | all $(MEGA)/SerialLine.elf $(MEGA)/board $(BUILD)/uart-bridge $(BUILD)/redis-server
 
 $(MEGA)/SerialLine.elf: $(BUILD)/arduino/Fairlock-$(VERSION).zip tests/portable/mega.sh tests/portable/mega.ino
@@ -56,22 +55,20 @@ $(MEGA)/SerialLine.elf: $(BUILD)/arduino/Fairlock-$(VERSION).zip tests/portable/
 $(MEGA)/board: tests/portable/mega.c | $(MEGA)/SerialLine.elf
 	$(CC) -std=c11 $(WARNINGS) -isystem /usr/include/simavr $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $< -lsimavr
 
-.PHONY: mega
-mega: $(MEGA_TEST) ## run the example of the Arduino package on a simulated Mega 2560, and take turns with it; print its flash and RAM
-	@sh tests/tools/run.sh $<
-
 # With one suite of those that talk to a real server, which is a program of the host's.
 BIG_ENDIAN := $(BUILD)/big-endian
 # Not with test_process, whose memory the simulator does not wipe in a forked process.
 BIG_ENDIAN_SUITES := $(patsubst $(BUILD)/%,$(BIG_ENDIAN)/%,$(filter-out %/test_process,$(UNIT))) $(BIG_ENDIAN)/tests/server/test_rlock
 
-.PHONY: big-endian
-big-endian: ## run the unit suites on a simulated big-endian processor (s390x)
+.PHONY: on-s390x
+on-s390x:
 	@$(MAKE) --no-print-directory CC=s390x-linux-gnu-gcc AR=s390x-linux-gnu-ar BUILD=$(BIG_ENDIAN) $(BIG_ENDIAN_SUITES)
 	@RUNNER='qemu-s390x -L /usr/s390x-linux-gnu' sh tests/tools/run.sh $(BIG_ENDIAN_SUITES)
 
+PORTABLE = $(addprefix on-,$(or $(ON),avr s390x))
+
 .PHONY: portable
-portable: avr big-endian ## run the unit suites on processors unlike the host
+portable: $(PORTABLE) ## run the unit suites on simulated processors unlike the host: with an int of 16 bits (ON=avr), and big-endian (ON=s390x)
 
 # The library as programs link it, from C++ too.
 LIBRARY_TEST := tests/portable/test_library.sh
@@ -92,11 +89,6 @@ $(call needs,$(NAMES_TEST),g++ clang compiler/arm-none-eabi-gcc bearssl-library 
   $(BUILD)/redis-server)
 $(NAMES_TEST): | $(BUILD)/lwip/src $(BUILD)/redis-server
 
-$(call needs,library-tests,$(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST))
-
-.PHONY: library-tests
-library-tests: $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) ## use all of the library from C++, fairlock.hpp, in a module of Python's, and beside others' headers
-	@sh tests/tools/run.sh $^
 
 # The library without an operating system.
 CORE_TEST := tests/portable/test_core.sh
@@ -114,16 +106,11 @@ $(STATIC_TEST): | $(BUILD)/redis-server
 SYSTEMS_TEST := tests/portable/test_systems.sh
 SUITES += $(SYSTEMS_TEST)
 $(call needs,$(SYSTEMS_TEST),file qemu-user python3 pip3=python3-pip $(BUILD)/redis-server)
-$(call needs,systems,$(SYSTEMS_TEST))
 $(SYSTEMS_TEST): | all $(BUILD)/redis-server $(BUILD)/zig/ready
 
 $(BUILD)/zig/ready: tests/portable/zig.txt
 	rm -rf $(@D) && python3 -m pip -q install --root-user-action=ignore --require-hashes --only-binary :all: --no-deps --target $(@D) -r $<
 	@touch $@
-
-.PHONY: systems
-systems: $(SYSTEMS_TEST) ## compile for macOS, BSDs, Windows and Linux on other processors, and run what qemu-user can
-	@sh tests/tools/run.sh $<
 
 # What stacks of devices do and a host's does not, on each transport over sockets.
 STACKS := $(BUILD)/tests/portable/stacks
@@ -148,7 +135,7 @@ ZEPHYR_FLAGS := -Itests/portable/zephyr -Iport/zephyr -DCONFIG_ARCH_POSIX -DCONF
 ZEPHYR_PORT := $(wildcard port/zephyr/*.c) tests/portable/zephyr/stand_in.c
 ZEPHYR_TESTS := $(addprefix $(ZEPHYR)/,threads transport conformance zephyr)
 SUITES += $(ZEPHYR_TESTS)
-$(call needs,$(ZEPHYR)/threads zephyr-tests,$(BUILD)/redis-server)
+$(call needs,$(ZEPHYR)/threads,$(BUILD)/redis-server)
 
 $(ZEPHYR)/%.o: %.c
 	@mkdir -p $(@D)
@@ -173,10 +160,6 @@ $(ZEPHYR)/transport: $(ZEPHYR)/test_port
 	@printf '%s\n' '#!/bin/sh' 'exec $< transport:' >$@
 	@chmod +x $@
 
-.PHONY: zephyr-tests
-zephyr-tests: $(STACKS_TESTS) $(ZEPHYR_TESTS) ## run port/zephyr on a stand-in for Zephyr, and both ports over sockets on small stacks
-	@sh tests/tools/run.sh $^
-
 # port/freertos_plus_tcp and port/freertos's threads on a stand-in for FreeRTOS and FreeRTOS-Plus-TCP,
 # likewise; version 4 of the stack, and what is its alone also as version 3 has it.
 PLUS_TCP := $(BUILD)/tests/portable/plus_tcp
@@ -184,7 +167,7 @@ PLUS_TCP_FLAGS := -Itests/portable/plus_tcp -Iport/freertos_plus_tcp -Iport/free
 PLUS_TCP_PORT := $(wildcard port/freertos_plus_tcp/*.c) tests/portable/plus_tcp/stand_in.c
 PLUS_TCP_TESTS := $(addprefix $(PLUS_TCP)/,threads transport conformance plus_tcp version3)
 SUITES += $(PLUS_TCP_TESTS)
-$(call needs,$(PLUS_TCP)/threads plus-tcp-tests,$(BUILD)/redis-server)
+$(call needs,$(PLUS_TCP)/threads,$(BUILD)/redis-server)
 
 $(PLUS_TCP)/%.o: %.c
 	@mkdir -p $(@D)
@@ -212,17 +195,13 @@ $(PLUS_TCP)/transport: $(PLUS_TCP)/test_port
 	@printf '%s\n' '#!/bin/sh' 'exec $< transport:' >$@
 	@chmod +x $@
 
-.PHONY: plus-tcp-tests
-plus-tcp-tests: $(PLUS_TCP_TESTS) ## run port/freertos_plus_tcp on a stand-in for FreeRTOS and FreeRTOS-Plus-TCP
-	@sh tests/tools/run.sh $^
-
 # The same for port/netx on a stand-in for ThreadX and NetX Duo.
 NETX := $(BUILD)/tests/portable/netx
 NETX_FLAGS := -Itests/portable/netx -Iport/netx
 NETX_PORT := $(wildcard port/netx/*.c) port/posix/clock.c tests/portable/netx/stand_in.c
 NETX_TESTS := $(addprefix $(NETX)/,threads transport conformance netx no_reset)
 SUITES += $(NETX_TESTS)
-$(call needs,$(NETX)/threads netx-tests,$(BUILD)/redis-server)
+$(call needs,$(NETX)/threads,$(BUILD)/redis-server)
 
 $(NETX)/%.o: %.c
 	@mkdir -p $(@D)
@@ -252,31 +231,17 @@ $(NETX)/transport: $(NETX)/test_port
 	@printf '%s\n' '#!/bin/sh' 'exec $< transport:' >$@
 	@chmod +x $@
 
-.PHONY: netx-tests
-netx-tests: $(NETX_TESTS) ## run port/netx on a stand-in for ThreadX and NetX Duo
-	@sh tests/tools/run.sh $^
-
 # The library by CMake.
 CMAKE_TEST := tests/portable/test_cmake.sh
 SUITES += $(CMAKE_TEST)
 $(call needs,$(CMAKE_TEST),cmake g++ binutils compiler/arm-none-eabi-gcc mbedtls-library openssl-library $(BUILD)/lwip/src $(BUILD)/redis-server)
-$(call needs,cmake-tests,$(CMAKE_TEST))
 $(CMAKE_TEST): | all $(BUILD)/lwip/src $(BUILD)/redis-server
-
-.PHONY: cmake-tests
-cmake-tests: $(CMAKE_TEST) ## build the library by CMake, for this machine and Cortex-M3
-	@sh tests/tools/run.sh $<
 
 # The library as an application of NuttX's.
 NUTTX_TEST := tests/portable/test_nuttx.sh
 SUITES += $(NUTTX_TEST)
 $(call needs,$(NUTTX_TEST),cmake kconfig-frontends-nox $(BUILD)/redis-server)
-$(call needs,nuttx-tests,$(NUTTX_TEST))
 $(NUTTX_TEST): | all $(BUILD)/conformance-peer $(BUILD)/redis-server
-
-.PHONY: nuttx-tests
-nuttx-tests: $(NUTTX_TEST) ## build boards/nuttx as NuttX's apps would, with stand-ins for them, and run its example
-	@sh tests/tools/run.sh $<
 
 # port/riot's threads on a stand-in for RIOT's kernel, with the transport of port/sockets: tasks that
 # share a client, and the rules of port.h for tasks. And boards/riot by stand-ins of RIOT's Makefiles.
@@ -286,7 +251,6 @@ RIOT_PORT := port/riot/threads.c $(wildcard port/sockets/*.c) tests/portable/rio
 SUITES += $(RIOT_TESTS)
 $(call needs,$(RIOT)/threads,$(BUILD)/redis-server)
 $(call needs,tests/portable/test_riot.sh,binutils $(BUILD)/lwip/src $(BUILD)/redis-server)
-$(call needs,riot-tests,$(RIOT_TESTS))
 tests/portable/test_riot.sh: | all $(BUILD)/lwip/src $(BUILD)/redis-server
 
 $(RIOT)/%.o: %.c
@@ -301,10 +265,6 @@ $(RIOT)/conformance: $(call riot_objects,tests/boards/conformance/host.c tests/b
 $(RIOT)/threads $(RIOT)/conformance: $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
-.PHONY: riot-tests
-riot-tests: $(RIOT_TESTS) ## build boards/riot with stand-ins for RIOT's Makefiles, and run port/riot on one for its kernel
-	@sh tests/tools/run.sh $^
-
 # The library for Arduino, from its package alone, on stand-ins of our own for ArduinoCore-API's
 # classes: its rules and bytes, its sketches, the class against a real server, and port/conformance
 # through a Client.
@@ -317,7 +277,6 @@ SUITES += $(ARDUINO_TESTS)
 $(call needs,$(ARDUINO_PACKAGE_TEST),clang g++ python3 unzip $(ARDUINO_MADE) $(BUILD)/redis-server)
 $(call needs,$(ARDUINO_CLASS_TEST),clang g++ $(ARDUINO_MADE) $(BUILD)/redis-server)
 $(call needs,$(ARDUINO_CONFORMANCE),g++ $(ARDUINO_MADE))
-$(call needs,arduino-tests,$(ARDUINO_TESTS))
 $(ARDUINO_PACKAGE_TEST) $(ARDUINO_CLASS_TEST): | $(ARDUINO_MADE) $(BUILD)/fairlock $(BUILD)/redis-server
 
 ARDUINO_SOURCE := $(BUILD)/arduino/Fairlock/src
@@ -339,10 +298,6 @@ $(ARDUINO_CONFORMANCE): tests/portable/arduino/conformance.cpp $(wildcard tests/
 	g++ -std=c++11 $(filter-out -Wmissing-prototypes,$(WARNINGS)) -Itests/portable/arduino/core -I$(ARDUINO_SOURCE) -I$(ARDUINO_SOURCE)/fairlock \
 	  -Iport/conformance -Itests/boards/conformance $(CXXFLAGS) -o $@ $< tests/portable/arduino/core/core.cpp $(ARDUINO_SOURCE)/Fairlock.cpp \
 	  $(filter %.o %.a,$^) $(LDLIBS)
-
-.PHONY: arduino-tests
-arduino-tests: $(ARDUINO_TESTS) ## try the library for Arduino: rules, sketches, the class against a server, conformance
-	@sh tests/tools/run.sh $^
 
 # The sample on Zephyr itself, for whoever has it. Nothing here gets it.
 $(call needs,zephyr,$(BUILD)/redis-server)

@@ -55,14 +55,9 @@ dist-check: dist ## unpack that tarball elsewhere, build it without git, and run
 	@sh tests/tools/run.sh "sh tests/release/check_tarball.sh $(TARBALL)"
 
 DIST_TESTS := $(ABI_TEST) $(DIST_TEST) $(RELEASE_TEST)
-$(call needs,dist-tests,$(DIST_TESTS))
-
-.PHONY: dist-tests
-dist-tests: $(DIST_TESTS) ## see that tarball, bill of materials, signatures, make abi and make release-check do what they should
-	@sh tests/tools/run.sh $(DIST_TESTS)
 
 # The suites ask for theirs, step by step, as .ci/run has them.
-$(call needs,release-check,fresh abi misra dist-tests dist-check $(BUILD)/tests/boards/sizes)
+$(call needs,release-check,fresh abi misra $(DIST_TESTS) dist-check $(BUILD)/tests/boards/sizes)
 
 .PHONY: release-check
 release-check: ## see whether this commit can be released; QUICK=1 leaves out the suites and fresh Debians, and then does not pass
@@ -72,12 +67,7 @@ release-check: ## see whether this commit can be released; QUICK=1 leaves out th
 DEB_TEST := tests/release/test_deb.sh
 SUITES += $(DEB_TEST)
 $(call needs,$(DEB_TEST),deb cmake jq lintian pkgconf $(BUILD)/redis-server $(BUILD)/tls/certificates/made)
-$(call needs,deb-tests,$(DEB_TEST))
 $(DEB_TEST): | $(BUILD)/fairlock $(BUILD)/redis-server $(BUILD)/tls/certificates/made
-
-.PHONY: deb-tests
-deb-tests: $(DEB_TEST) ## make the Debian packages, install them into a folder, and use them there
-	@sh tests/tools/run.sh $<
 
 # It installs them where it runs.
 $(call needs,deb-installed,deb cmake pkgconf $(BUILD)/redis-server)
@@ -104,12 +94,7 @@ $(call needs,docs $(DOCS_TEST),doxygen=doxygen)
 PAGES_TEST := tests/release/test_pages.sh
 SUITES += $(PAGES_TEST)
 $(call needs,$(PAGES_TEST),cmake git compiler/arm-none-eabi-gcc bearssl-library openssl-library openssl $(BUILD)/lwip/src $(BUILD)/redis-server)
-$(call needs,readme-tests,$(PAGES_TEST))
 $(PAGES_TEST): | all $(BUILD)/lwip/src $(BUILD)/redis-server
-
-.PHONY: readme-tests
-readme-tests: $(PAGES_TEST) ## try what the pages tell the reader to type
-	@sh tests/tools/run.sh $<
 
 # The examples for operators, and the statement that checks a token, by the tools and the databases
 # that they are for. They take a minute to get, so these suites are in `make test-all` only.
@@ -118,15 +103,9 @@ OPERATORS_TOOLS := $(BUILD)/operators
 SUITES += $(OPERATORS_TEST)
 $(call needs,$(OPERATORS_TEST),$(BUILD)/redis-server python3-yaml python3-jsonschema pip3=python3-pip)
 $(call needs,tests/release/test_fencing.sh,sqlite3)
-$(call needs,operators,$(OPERATORS_TEST))
 
 $(OPERATORS_TOOLS)/ready: tests/release/get_tools.sh
 	sh $< $(@D)
 	@touch $@
 
 $(OPERATORS_TEST): $(BUILD)/fairlock $(BUILD)/redis-server $(OPERATORS_TOOLS)/ready
-
-.PHONY: operators
-operators: ## run the suites for operators alone: metrics, alerts, a CronJob, fencing in databases
-	@$(MAKE) --no-print-directory $(OPERATORS_TEST)
-	@sh tests/tools/run.sh $(OPERATORS_TEST)

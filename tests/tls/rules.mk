@@ -16,7 +16,6 @@ $(call needs,$(TLS_TESTS) $(wildcard tests/tls/test_*.sh),openssl-library $(TLS_
 $(call needs,$(TLS_BY_MBEDTLS),mbedtls-library)
 $(call needs,$(BUILD)/tests/tls/test_loops,$(BUILD)/examples/libuv_tls)
 $(call needs,$(wildcard tests/tls/test_*.sh),jq pkgconf)
-$(call needs,tls-tests,$(TLS_TESTS) $(wildcard tests/tls/test_*.sh))
 PORT_MBEDTLS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard port/mbedtls/*.c))
 
 $(TLS_CERTIFICATES)/made: tests/support/certificates.sh
@@ -54,11 +53,6 @@ $(TLS_BY_MBEDTLS): LDLIBS += -lmbedtls -lmbedx509 -lmbedcrypto
 $(TLS_TESTS): $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server $(TLS_CERTIFICATES)/made
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lssl -lcrypto $(LDLIBS)
 
-.PHONY: tls-tests
-tls-tests: ## run the suites of TLS by OpenSSL and by Mbed TLS alone
-	@$(MAKE) --no-print-directory $(TLS_TESTS) $(BUILD)/redis-server $(wildcard tests/tls/test_*.sh)
-	@sh tests/tools/run.sh $(TLS_TESTS) $(wildcard tests/tls/test_*.sh)
-
 # TLS by BearSSL on the host, from Debian's library: against a real redis-server, and against a
 # server in the same process.
 BEARSSL_TEST := $(BUILD)/tests/tls/test_bearssl
@@ -67,7 +61,6 @@ SUITES += $(BEARSSL_TEST)
 $(call needs,bearssl-library,libbearssl-dev)
 $(call needs,$(BEARSSL_KEYS)/made,openssl)
 $(call needs,$(BEARSSL_TEST),bearssl-library $(BEARSSL_KEYS)/made $(BUILD)/redis-server)
-$(call needs,bearssl,$(BEARSSL_TEST))
 PORT_BEARSSL := $(patsubst %.c,$(BUILD)/%.o,$(wildcard port/bearssl/*.c))
 
 $(BEARSSL_KEYS)/made: tests/support/certificates.sh
@@ -94,7 +87,3 @@ bearssl-library:
 $(BEARSSL_TEST): %: %.o $(BUILD)/tests/tls/bearssl_peer.o $(BUILD)/tests/tls/secure.o $(PORT_BEARSSL) \
   $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lbearssl $(LDLIBS)
-
-.PHONY: bearssl
-bearssl: $(BEARSSL_TEST) ## test the port of BearSSL on the host alone
-	@sh tests/tools/run.sh $<

@@ -85,7 +85,7 @@ without_apt() {
   case "$missing " in
     *' dpkg-dev '*)
       echo "  dpkg-dev is Debian's alone: lwIP and BearSSL for the boards come as its source packages." >&2
-      echo "  make unit, make server-tests and make command-tests do without" >&2
+      echo "  make unit, make test PART=server/ and PART=command/ do without" >&2
       ;;
   esac
   # shellcheck disable=SC2086
