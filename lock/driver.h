@@ -52,6 +52,10 @@
 extern "C" {
 #endif
 
+struct fairlock_rest;
+struct fairlock_shared;
+struct fairlock_sharing;
+
 /* Makes engine ready. Returns FAIRLOCK_OK, _INVALID or _TOO_LONG. */
 int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config);
 

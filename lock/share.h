@@ -6,6 +6,7 @@
 #ifndef FAIRLOCK_SHARE_H
 #define FAIRLOCK_SHARE_H
 
+#include "fairlock_share.h"
 #include "internal.h"
 
 #include <string.h>

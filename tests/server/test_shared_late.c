@@ -3,6 +3,7 @@
  * The stories of test_replies and test_late, played by handles that share the lock: requests that are
  * lost or come late, replies that are lost, scripts that are unknown.
  */
+#include "fairlock_share.h"
 #include "story.h"
 #include "support/counters.h"
 

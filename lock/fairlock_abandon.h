@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Giving up a handle without waiting, for destructors and finalizers. */
+#ifndef FAIRLOCK_OPTION_ABANDON_H
+#define FAIRLOCK_OPTION_ABANDON_H
+
+#include "fairlock_share.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As in fairlock.h. */
+#define fairlock_abandon PORT_NAMED(fairlock_abandon)
+
+struct fairlock_rest;
+
+/*
+ * A callback: the memory of rest is the program's again. Called once for each, in whichever task
+ * services the client, and perhaps before fairlock_abandon() returns. It may free the memory.
+ */
+typedef void (*fairlock_freed_fn)(struct fairlock_rest *rest, void *context);
+
+/* Of struct fairlock_rest. Private. */
+struct fairlock_rest_state {
+  /* in the chain: that of the first of them */
+  struct fairlock_link link;
+  struct fairlock_rest *next;
+};
+
+/* What is left of a handle that was given up, until the server has been told. */
+struct fairlock_rest {
+  fairlock_freed_fn freed; /* called when this memory is free. NULL: nobody is told */
+  void *context;           /* passed to freed */
+  char *name;              /* room for a copy of the lock's name. NULL: the name stays unchanged for
+                              as long as this memory, and is not copied */
+  size_t name_size;        /* bytes of that room, at least those of the name */
+
+  /* the rest is private */
+  struct fairlock_rest_state own;
+  struct fairlock_shared handle;
+};
+
+/*
+ * Gives up whatever handle is doing, and takes it out of its client, without waiting: for destructors
+ * and finalizers, and for a wait that nobody needs any more. It may wait, try, hold, re-enter, release,
+ * have lost its hold, be kept, be taken out, inspect or break, or do nothing. Its memory is the caller's
+ * again at once. What the server has of it, a place or a hold of whatever hold count, is ended in the
+ * background while some task services the client; the memory of rest is needed until then. That takes a
+ * round trip, and without a connection at most as long as fairlock_deinit() may need: the lease, a waiter
+ * timeout and response_ms, and then until the next attempt to connect has failed. If the server refuses
+ * it for good, rest is freed, and what is left ends with its time there. None of `ended`, `lost` and
+ * `asked` is called for handle any more.
+ *
+ * Any task may call it, also for a hold of another one, which must have made its last call with handle.
+ * Not for a handle for which a call in another task is waiting: end that by fairlock_cancel(), and let
+ * the task abandon it that was in the call. fairlock_client_deinit() frees each rest, told or not.
+ *   FAIRLOCK_OK           the handle is out, and `freed` was called or will be
+ *   FAIRLOCK_IN_PROGRESS  nothing was done: a call is waiting for the handle
+ *   FAIRLOCK_TOO_LONG     nothing was done: the name needs more room
+ *   FAIRLOCK_FORKED       all memory is free; `freed` is not called
+ */
+int fairlock_abandon(struct fairlock *handle, struct fairlock_rest *rest);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An option: locks that are shared, up to a limit or without one. */
+#ifndef FAIRLOCK_OPTION_SHARE_H
+#define FAIRLOCK_OPTION_SHARE_H
+
+#include "fairlock.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As in fairlock.h. */
+#define fairlock_use_sharing       PORT_NAMED(fairlock_use_sharing)
+#define fairlock_init_shared       PORT_NAMED(fairlock_init_shared)
+#define fairlock_init_shared_bytes PORT_NAMED(fairlock_init_shared_bytes)
+
+#define FAIRLOCK_LIMIT_MAX 1000U /* the largest limit */
+
+/* Of struct fairlock_sharing. Private. */
+struct fairlock_sharing_state {
+  struct fairlock_link link;
+
+  /* as the engine's: kinds of requests whose script, that of share.c or downgrade.c, is sent as text */
+  uint8_t eval;
+
+  /* downgrade.c: of the request that is being written, the token of the heir's last hold; 0: not named */
+  uint64_t newer;
+};
+
+/* An option: locks that are shared. */
+struct fairlock_sharing {
+  struct fairlock_sharing_state own; /* private */
+};
+
+/* A handle that shares its lock. */
+struct fairlock_shared {
+  struct fairlock handle; /* for all functions of a handle */
+
+  /* the rest is private */
+  uint16_t limit;
+};
+
+/* Lets the client have handles that share their locks. Returns FAIRLOCK_OK. */
+int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing);
+
+/*
+ * Makes shared->handle a view of the lock called name, a string, that shares it;
+ * fairlock_init_shared_bytes() takes any bytes. Up to limit such handles hold it at a time, 1 to
+ * FAIRLOCK_LIMIT_MAX; 0: any number. Whoever wants it exclusively, by fairlock_init() or in Redisson,
+ * waits until none of them holds it. All wait in the same queue: first come, first served. Where they
+ * name different limits, the smallest one in use binds all: each is in use until the lease of who
+ * named it would end, or its waiter timeout if that is longer, unless nobody else holds any more. So a
+ * limit is changed by programs that start with the new one. The token is larger than that of each exclusive hold before it; of two who share,
+ * the later may have the smaller one, because its share was kept, or was given to a request whose
+ * answer was lost.
+ *
+ * A program that wants the lock exclusively at times has a second handle for that, and does not wait
+ * by the one while it holds by the other: two who do would wait for each other. So there is no
+ * upgrade: release, acquire exclusively, and look again at what was read. Returns FAIRLOCK_OK,
+ * _TOO_LONG, or _INVALID: a name or a limit out of its range, or a client without
+ * fairlock_use_sharing().
+ */
+int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
+                         const char *name, uint32_t limit);
+int fairlock_init_shared_bytes(struct fairlock_shared *shared, struct fairlock_client *client,
+                               const void *name, size_t size, uint32_t limit);
+
+/*
+ * From exclusive to shared: shared, of the same client and lock, gets the hold of exclusive, with a
+ * larger token and this lease. Others may join, but nobody gets in between. If exclusive is not held
+ * exactly once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD,
+ * _INVALID, _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
+ *   FAIRLOCK_OK    shared holds
+ *   FAIRLOCK_LOST  the hold had ended before, or the new one by the time the call returned
+ *   others         as for fairlock_acquire() without a limit. If something is left of a hold,
+ *                  the client ends it while it is serviced, or its lease does
+ * Without blocking, both handles have a result: shared's as of an acquire, which fairlock_cancel()
+ * may end, exclusive's as of a release.
+ */
+int fairlock_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
+                       uint32_t lease_ms);
+int fairlock_start_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
+                             uint32_t lease_ms);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
