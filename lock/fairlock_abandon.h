@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving up a handle without waiting, for destructors and finalizers. */
+/* Giving up a handle without waiting: for destructors, finalizers, and waits that nobody needs. */
 #ifndef FAIRLOCK_OPTION_ABANDON_H
 #define FAIRLOCK_OPTION_ABANDON_H
 
@@ -15,8 +15,8 @@ extern "C" {
 struct fairlock_rest;
 
 /*
- * A callback: the memory of rest is the program's again. Called once for each, in whichever task
- * services the client, and perhaps before fairlock_abandon() returns. It may free the memory.
+ * A callback: the memory of rest is the program's again, which may free it. Called once for each,
+ * in whichever task services the client, and perhaps before fairlock_abandon() returns.
  */
 typedef void (*fairlock_freed_fn)(struct fairlock_rest *rest, void *context);
 
@@ -41,21 +41,19 @@ struct fairlock_rest {
 };
 
 /*
- * Gives up whatever handle is doing, and takes it out of its client, without waiting: for destructors
- * and finalizers, and for a wait that nobody needs any more. It may wait, try, hold, re-enter, release,
- * have lost its hold, be kept, be taken out, inspect or break, or do nothing. Its memory is the caller's
- * again at once. What the server has of it, a place or a hold of whatever hold count, is ended in the
- * background while some task services the client; the memory of rest is needed until then. That takes a
- * round trip, and without a connection at most as long as fairlock_deinit() may need: the lease, a waiter
- * timeout and response_ms, and then until the next attempt to connect has failed. If the server refuses
- * it for good, rest is freed, and what is left ends with its time there. None of `ended`, `lost` and
- * `asked` is called for handle any more.
+ * Gives up whatever handle is doing (waiting, holding, releasing, being kept or taken out,
+ * inspecting, or nothing), and takes it out of its client. Its memory is the caller's again at
+ * once, and `ended`, `lost` and `asked` are called for it no more. Its place or hold on the server,
+ * whatever the hold count, is ended in the background while some task services the client; rest is
+ * needed until then. That takes a round trip, and without a connection at most the lease, a waiter
+ * timeout and response_ms, and then until the next attempt to connect has failed. If the server
+ * refuses it for good, rest is freed, and what is left ends there.
  *
- * Any task may call it, also for a hold of another one, which must have made its last call with handle.
- * Not for a handle for which a call in another task is waiting: end that by fairlock_cancel(), and let
- * the task abandon it that was in the call. fairlock_client_deinit() frees each rest, told or not.
+ * Any task may call it, also for another's hold, after that one's last call with handle. If a call
+ * waits for handle, end that by fairlock_cancel(), and let its task abandon it.
+ * fairlock_client_deinit() frees each rest, told or not.
  *   FAIRLOCK_OK           the handle is out, and `freed` was called or will be
- *   FAIRLOCK_IN_PROGRESS  nothing was done: a call is waiting for the handle
+ *   FAIRLOCK_IN_PROGRESS  nothing was done: a call waits for the handle
  *   FAIRLOCK_TOO_LONG     nothing was done: the name needs more room
  *   FAIRLOCK_FORKED       all memory is free; `freed` is not called
  */

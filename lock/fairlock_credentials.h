@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An option: credentials that change, such as tokens that expire and passwords that are rotated. */
+/*
+ * An option: user and password that change, as tokens that expire, or passwords that are rotated.
+ */
 #ifndef FAIRLOCK_OPTION_CREDENTIALS_H
 #define FAIRLOCK_OPTION_CREDENTIALS_H
 
@@ -19,13 +21,13 @@ struct fairlock_login {
 
   const char *user;     /* NULL, as it is before: the default user */
   const char *password; /* NULL, as it is before: no authentication */
-  uint32_t valid_ms;    /* for how long from now they are valid; more than FAIRLOCK_DURATION_MAX_MS
-                           counts as that. 0, as it is before: they do not expire */
+  uint32_t valid_ms;    /* for how long from now they are valid, at most FAIRLOCK_DURATION_MAX_MS,
+                           for which more counts, too. 0, as it is before: they do not expire */
 };
 
 /*
- * A callback: fills in login and returns true; false: there are no user and password now. The
- * strings stay unchanged until it is called again. Fetch a token in a task of your own.
+ * A callback: fills in login and returns true; false: there are none now. The strings stay
+ * unchanged until it is called again. Fetch a token in a task of your own.
  */
 typedef bool (*fairlock_credentials_fn)(struct fairlock_login *login, void *context);
 
@@ -55,16 +57,14 @@ struct fairlock_credentials {
 };
 
 /*
- * Makes the client ask credentials->function for user and password, at each connection, instead of
- * the configuration and the topology: for tokens that expire, and passwords that are rotated. If it
- * gives nothing, or the server answers WRONGPASS or NOAUTH, then or later, the connection is closed,
- * and another is made after the usual pause; meanwhile holds and waits go on. A wait ends with
- * FAIRLOCK_DENIED after offline_ms; what does not wait, at once.
+ * Makes the client ask credentials->function at each connection, instead of the configuration and
+ * the topology. If it gives nothing, or the server answers WRONGPASS or NOAUTH, then or later, the
+ * connection is closed, and made again after the usual pause; meanwhile holds and waits go on. A
+ * wait ends with FAIRLOCK_DENIED after offline_ms; all else at once.
  *
- * If credentials expire, it is called again when three quarters of their time have passed, for an
- * AUTH on the open connection. If it gives nothing, or the server refuses, the connection goes on
- * with the former user, and this is tried again after half of the remaining time, but not sooner
- * than in 1 s; when they have expired, every 5 s, until the server closes the connection. Returns
+ * When three quarters of their time have passed, it is called for an AUTH on the open connection.
+ * If that fails, the former user goes on, and it is called again after half of the rest, at least 1
+ * s; once they have expired, every 5 s, until the server closes the connection. Returns
  * FAIRLOCK_OK.
  */
 int fairlock_use_credentials(struct fairlock_client *client,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An option: servers that move (Sentinel, Cluster, a promoted replica), and replicas that have to acknowledge. */
+/*
+ * An option: servers that move (Sentinel, Cluster, a promoted replica), and replicas to wait for.
+ */
 #ifndef FAIRLOCK_OPTION_FOLLOW_H
 #define FAIRLOCK_OPTION_FOLLOW_H
 
@@ -26,15 +28,14 @@ struct fairlock_topology_state {
 
 /*
  * An option: servers that move. The transport's addresses are seeds, of one kind:
- *   with `service`   Sentinels, which are asked for the master
- *   with `cluster`   nodes of one cluster. If no seed is one: FAIRLOCK_REFUSED
- *   otherwise        nodes of a cluster, one server, or several servers of one master, because with
- *                    unrelated masters, two clients could hold one lock. So each master has to show
- *                    by ROLE (the user needs +role) that it has or had a replica, or was one, since
- *                    it started. Otherwise it counts as FAIRLOCK_UNAVAILABLE
+ *   with `service`  Sentinels, which are asked for the master
+ *   with `cluster`  nodes of one cluster. If no seed is one: FAIRLOCK_REFUSED
+ *   otherwise       nodes of a cluster, one server, or several servers of one master, which has to
+ *       show by ROLE (the user needs +role) that it had a replica, or was one, since it started:
+ *       with unrelated masters, which are FAIRLOCK_UNAVAILABLE, two clients could hold one lock
  * The client is connected to one server at a time: where a Sentinel or a MOVED sends it, up to four
- * times in a row without a pause; and at the next seed if its server is gone, is read-only, or says
- * that it is a replica. It pauses for a second at most between two rounds of the seeds.
+ * times in a row without a pause; and at the next seed if its server is gone, read-only, or a
+ * replica. It pauses for a second at most between two rounds of the seeds.
  */
 struct fairlock_topology {
   char *address;                 /* room for "host:port". NULL: redirections are not followed */
@@ -55,18 +56,18 @@ struct fairlock_topology {
 };
 
 /*
- * Makes the client follow servers that move (Sentinel, Cluster, a promoted replica). If `aim` of
- * the transport is NULL, it has one address, and a redirected operation ends with
- * FAIRLOCK_WRONG_SHARD or _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without
- * room for an address or without `aim`, replicas_ms above half of response_ms, or a second call.
+ * Makes the client follow servers. If `aim` of the transport is NULL, it has one address, and a
+ * redirected operation ends with FAIRLOCK_WRONG_SHARD or _READONLY. Returns FAIRLOCK_OK, or
+ * FAIRLOCK_INVALID: a service without room for an address or without `aim`, replicas_ms above half
+ * of response_ms, or a second call.
  */
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
 
 /*
  * The cluster slot of the lock called name, 0 to 16383, by the specification of Redis cluster.
  * Locks whose slots are on one node can share a client; names with the same part in braces have the
- * same slot: "{line:4}door". A name with "{}", with a brace that is not closed, or with a "}"
- * alone, cannot be locked in a cluster.
+ * same slot: "{line:4}door". A name with "{}", an open brace, or a "}" alone cannot be locked in a
+ * cluster.
  */
 unsigned fairlock_slot(const void *name, size_t size);
 

@@ -19,10 +19,7 @@ struct fairlock_keeping_state {
   /* true while a task receives, and so notices at once what the server says. NULL: not known */
   const bool *serviced;
 
-  /*
-   * called when operations have ended here, to wake the tasks that wait for them; NULL: there are
-   * none
-   */
+  /* called when operations have ended here, to wake the tasks that wait for them; NULL: none */
   void (*answered)(void *context);
   void *context;
 
@@ -57,25 +54,25 @@ struct fairlock_keeping {
 };
 
 /*
- * Makes the client keep its locks. If a lock was acquired with FAIRLOCK_RENEW, and nobody waits when
- * it is released, that release and the next acquire with FAIRLOCK_RENEW are answered here, and
- * nothing is sent: the hold goes on, with its token. An acquire that would have less than two thirds
- * of the lease asks the server, and begins another hold. The keep ends when a client of any release
- * queues, which then holds two round trips later, or an operator asks (fairlock_ask_release()).
- * While a lock is kept it is not held: fairlock_remaining_ms(), fairlock_hold_count() and
- * fairlock_token() are 0, any task may acquire, and `lost` is not called. Other clients still see a
- * holder. One that only tries is refused until the keep ends, and a fairlock_force_release() is not
- * noticed until then: keep_ms after the last acquire that went to the server, at the latest.
+ * Makes the client keep its locks. If a lock was acquired with FAIRLOCK_RENEW, and nobody waits
+ * when it is released, that release and the next acquire with FAIRLOCK_RENEW are answered here, and
+ * nothing is sent: the hold goes on, with its token. With less than two thirds of the lease left,
+ * an acquire begins another hold at the server. The keep ends when a client of any release queues,
+ * which holds two round trips later, or when an operator asks. Meanwhile the lock is not held here:
+ * fairlock_remaining_ms(), _hold_count() and _token() are 0, any task may acquire, and `lost` is
+ * not called. Others see a holder: whoever only tries is refused, and a fairlock_force_release() is
+ * not noticed, until the keep ends, keep_ms after the last acquire that went to the server at the
+ * latest.
  *
- * Some task has to service the client, as for FAIRLOCK_RENEW, and a program calls fairlock_deinit()
- * for each handle before it exits: otherwise what is kept stays held until its lease ends. If
- * nobody has serviced the client for 100 ms, an acquire or a release takes up to a millisecond
- * longer, because it receives first. Without blocking, they return FAIRLOCK_PENDING as usual, and the
- * result is there at once, or, if they have to receive first, after a later fairlock_poll().
+ * Some task has to service the client. Before it exits, a program calls fairlock_deinit() for each
+ * handle, or what is kept stays held until its lease ends. If nobody has serviced the client for
+ * 100 ms, an acquire or a release receives first, for up to a millisecond; fairlock_start_...(),
+ * FAIRLOCK_PENDING as usual, then has its result after a later fairlock_poll(), and otherwise at
+ * once.
  *
  * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
  * client|caching and exists; otherwise the log says so, and nothing is kept. Returns FAIRLOCK_OK,
- * or FAIRLOCK_INVALID: keep_ms is out of its range.
+ * or FAIRLOCK_INVALID: keep_ms is out of its range. lock/README.md says more.
  */
 int fairlock_use_keeping(struct fairlock_client *client, struct fairlock_keeping *keeping);
 

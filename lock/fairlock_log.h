@@ -15,24 +15,22 @@ extern "C" {
 /* The events of a log. */
 enum fairlock_log_event {
   FAIRLOCK_LOG_CONNECTED = 1, /* the server has accepted us */
-  FAIRLOCK_LOG_NOT_CONNECTED, /* no connection could be made, or the server did not accept us.
-                                 status: why; text: fairlock_status_text(status). The transport may
-                                 have a better text: port_posix_error() */
+  FAIRLOCK_LOG_NOT_CONNECTED, /* there was no connection, or the server did not accept us. status:
+                                 why; text: fairlock_status_text(status). The transport may have a
+                                 better one: port_posix_error() */
   FAIRLOCK_LOG_DISCONNECTED,  /* an established connection was given up, and another will be made.
                                  status, text: as above */
   FAIRLOCK_LOG_REDIRECTED,    /* a Sentinel or a node sends us elsewhere. text: "host:port" */
-  FAIRLOCK_LOG_REFUSED,       /* the server has refused a request, for now or for good. text: its
-                                 message, which begins with a code such as NOPERM, as
-                                 fairlock_error() gives it */
-  FAIRLOCK_LOG_ASKED /* see fairlock_asked_fn. text: the token of the hold, and who asks and
+  FAIRLOCK_LOG_REFUSED,       /* the server has refused a request, for now or for good. text: as
+                                 fairlock_error(), which begins with a code such as NOPERM */
+  FAIRLOCK_LOG_ASKED          /* as fairlock_asked_fn. text: the token of the hold, and who asks and
                                  why, as they were sent, cut off to FAIRLOCK_ERROR_SIZE. Without
                                  `asked` in the configuration, only a holder that has waited in the
                                  queue, or keeps its locks, listens */
 };
 
 /*
- * A callback: an event. text is valid during the call only; NULL: none, as for FAIRLOCK_LOG_CONNECTED.
- * Of a hold that is lost, only `lost` tells.
+ * A callback: an event. text: NULL for FAIRLOCK_LOG_CONNECTED. Of a lost hold, only `lost` tells.
  */
 typedef void (*fairlock_log_fn)(enum fairlock_log_event event, int status, const char *text,
                                 void *context);
@@ -52,10 +50,7 @@ struct fairlock_log {
   struct fairlock_log_state own;
 };
 
-/*
- * Logs each connection that is made, refused, redirected or ended, with the reason. Returns
- * FAIRLOCK_OK.
- */
+/* Logs each connection that is made, refused, redirected or ended, and why. Returns FAIRLOCK_OK. */
 int fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log);
 
 #ifdef __cplusplus

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For operators: looking at a lock, ending its hold, and asking its holder to release it. */
+/*
+ * For operators: looking at a lock, ending its hold, and asking its holder to release it; and for
+ * the holders who are asked.
+ */
 #ifndef FAIRLOCK_OPTION_OPERATE_H
 #define FAIRLOCK_OPTION_OPERATE_H
 
@@ -22,86 +25,99 @@ enum fairlock_kind {
 
 /* Whether a holder or a waiter seems to be alive. */
 enum fairlock_life {
-  FAIRLOCK_LIFE_UNKNOWN, /* nothing tells: a holder that does not renew, such as Redisson's; a waiter
-                            of a later release, whose note cannot be read here; a free lock */
+  FAIRLOCK_LIFE_UNKNOWN, /* a free lock; a holder that does not renew, such as Redisson's; a waiter
+                            with the unreadable note of a later release */
   FAIRLOCK_LIFE_ALIVE,   /* heard in time */
-  FAIRLOCK_LIFE_DEAD     /* a waiter not heard within its timeout, or a holder that has missed two
+  FAIRLOCK_LIFE_DEAD     /* a waiter not heard within its timeout; a holder that missed two
                             renewals */
 };
 
-/* One entry of an inspection. Valid during the call only. The second part is for place 0 alone. */
+/* One entry of an inspection. The second part is for place 0 alone. */
 struct fairlock_report {
-  const char *id; /* the id of the holder or of a waiter, without a NUL; NULL: the lock is free */
-  size_t id_size; /* bytes at id. One that the receive buffer has no room for is "?" */
+  const char *id;          /* of the holder or waiter, without a NUL; NULL: the lock is free */
+  size_t id_size;          /* bytes at id. It is "?" if the receive buffer has no room for it */
   enum fairlock_kind kind; /* of client */
   enum fairlock_life life; /* as far as is known */
-  bool listens;   /* it listens: a handover would reach a waiter, and fairlock_ask_release() the
-                     holder */
-  bool shares;    /* it shares the lock, or waits to */
-  uint32_t place; /* 0: a holder (or nobody holds), 1: first in line, and so on */
+  bool listens;            /* what is sent to it, as a handover or fairlock_ask_release(),
+                              arrives */
+  bool shares;             /* it shares the lock, or waits to */
+  uint32_t place;          /* 0: a holder, or nobody holds; 1: first in line, and so on */
 
   uint32_t waiter_count; /* how many wait */
   uint32_t holder_count; /* how many hold; 0: the lock is free */
   uint32_t holder_index; /* which of them this is, from 0: the one whose lease ends last is first */
-  uint32_t limit; /* how many may share: the smallest limit in use; 0: none is, or exclusive */
-  int64_t ttl_ms; /* how much of the lease is left; -1: it does not end; -2: the lock is free */
-  uint32_t hold_count; /* 0: the lock is free, or was handed over and is not confirmed yet */
-  uint64_t token;      /* the fencing token; 0: free, or none, or it cannot be read */
-  uint32_t lease_ms;   /* the whole lease; 0: free, or not known: Redisson's, of an earlier release,
-                         re-entered */
-  int64_t unheard_ms;  /* since the holder was last heard, by the server's clock; -1: not known */
-  bool renews;         /* as with FAIRLOCK_RENEW; false: or not known */
-  bool outdated; /* a later release uses the lock in a way that this one does not know: whoever
-                          comes now gets FAIRLOCK_OUTDATED */
+  uint32_t limit;        /* the smallest limit in use of those who share; 0: none, or exclusive */
+  int64_t ttl_ms;        /* how much of the lease is left; -1: it does not end; -2: the lock is
+                            free */
+  uint32_t hold_count;   /* 0: the lock is free, or was handed over and is not confirmed yet */
+  uint64_t token;        /* the fencing token; 0: free, or none, or it cannot be read */
+  uint32_t lease_ms;     /* the whole lease; 0: free, or not known: Redisson's, of an earlier
+                            release, re-entered */
+  int64_t unheard_ms;    /* since the holder was last heard, by the server's clock; -1: not known */
+  bool renews;           /* as with FAIRLOCK_RENEW; false: or not known */
+  bool outdated;         /* whoever comes now gets FAIRLOCK_OUTDATED */
 
-  /* Of the first holder, where several limits are in use: up to nine of them, the smallest first, in decimal,
-   * a space between them, without a NUL. 0 bytes: there are not so many, or the id is "?" */
+  /* Of the first holder, if several limits are in use: up to nine, the smallest first, in decimal,
+     a space between them, without a NUL. 0 bytes: there are not so many, or the id is "?" */
   const char *limits;
   size_t limits_size;
 };
 
 /*
- * A callback: one entry. The holders come first (place 0), one if the lock is not shared, then each
- * waiter in order. Returns whether to go on: after false it is not called again, and the inspection
- * ends with FAIRLOCK_OK when the rest of the answer was read. If the connection breaks meanwhile, all begins again
- * with the first holder.
+ * A callback: one entry. First the holders (place 0), one if the lock is not shared, then the
+ * waiters in order. After false it is not called again, and the inspection ends with FAIRLOCK_OK
+ * when the rest was read. If the connection breaks, all begins again.
  */
 typedef bool (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
 
 /*
- * Reports who holds the lock called name, and who waits, in order, and changes nothing. Returns
- * FAIRLOCK_OK, FAIRLOCK_IN_PROGRESS (another task is inspecting with this client), or a failure as
- * for fairlock_acquire(), after which the report may be incomplete.
+ * Reports who holds the lock called name, and who waits, and changes nothing. Returns FAIRLOCK_OK,
+ * FAIRLOCK_IN_PROGRESS (another task inspects with this client), or a failure as for
+ * fairlock_acquire(), after which the report may be incomplete.
  */
 int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size,
                      fairlock_report_fn report, void *context);
 
+#define FAIRLOCK_ANY_TOKEN UINT64_MAX /* of no hold: stands for each */
+
 /*
  * Ends the hold of the lock called name, and hands the lock to the next in line. token: only a hold
- * with this fencing token, as fairlock_inspect() has reported it; FAIRLOCK_ANY_TOKEN: whoever holds,
- * or all who share it. The holder finds out at its next renewal or release, and until then believes
- * that it holds; so does a waiter whose grant is on its way. Where that matters, fence with the token.
- *   FAIRLOCK_OK        that hold has ended; during a fail-over, perhaps on the old master alone: inspect
- *                      once more
- *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now: nothing was done. Also if that
- *                      hold was ended, but the connection broke before the answer came
- *   FAIRLOCK_INVALID   token is 0, or larger than 2^53. A hold that was reported with token 0, such
- *                      as Redisson's, is named by its holder: fairlock_start_force_release()
- *   others             as for fairlock_acquire(). With FAIRLOCK_ANY_TOKEN, if the connection breaks,
- *                      the request is sent again, and may then end the next hold, too
+ * with this fencing token, as reported; FAIRLOCK_ANY_TOKEN: whoever holds, or all who share it.
+ * Until its next renewal or release the holder believes that it holds, and so does a waiter whose
+ * grant is on its way: where that matters, fence with the token.
+ *   FAIRLOCK_OK        it has ended; during a fail-over, perhaps on the old master alone: inspect
+ *       again
+ *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold: nothing was done, or the connection
+ *       broke before the answer came
+ *   FAIRLOCK_INVALID   token is 0, or above 2^53. A hold with token 0, such as Redisson's, is named
+ *       by its holder: fairlock_start_force_release()
+ *   others             as for fairlock_acquire(). With FAIRLOCK_ANY_TOKEN, a broken connection has
+ *       the request sent again, which may end the next hold, too
  */
-#define FAIRLOCK_ANY_TOKEN UINT64_MAX /* of no hold: stands for each */
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size,
                            uint64_t token);
 
 /*
- * Asks the holder of the lock called name to release it: its client calls `asked` of its
- * configuration, and decides. Does not wait for the end of the hold. As above, but for
- *   FAIRLOCK_OK             the message was sent to a holder that listens. It may be lost, or ignored
+ * Asks the holder to release: its client calls `asked` of its configuration, and decides. Does not
+ * wait for that. Returns as above, but
+ *   FAIRLOCK_OK             the message was sent to a holder that listens. It may be lost, or
+ *       ignored
  *   FAIRLOCK_NOT_LISTENING  its holder cannot be asked: it does not listen, or is Redisson's
  */
 int fairlock_ask_release(struct fairlock_client *client, const void *name, size_t size,
                          uint64_t token);
+
+/*
+ * What `asked` is told, once for each message of fairlock_ask_release() or `fairlock break --ask`.
+ * The hold goes on until the program releases it. A message may be lost, as is one for which the
+ * receive buffer has no room: up to 215 bytes with words.
+ */
+struct fairlock_asking {
+  uint64_t token;    /* of the hold */
+  const char *words; /* who asks, a word, and perhaps a space and why: any bytes, without a NUL,
+                        which anybody may have sent: escape what you show */
+  size_t size;       /* how many; 0: the message does not say it */
+};
 
 /* Of struct fairlock_target. Private. */
 struct fairlock_target_state {
@@ -113,18 +129,17 @@ struct fairlock_target_state {
 struct fairlock_target {
   uint64_t token;     /* its fencing token, at most 2^53; FAIRLOCK_ANY_TOKEN: any, or none. So is 0
                          with a holder, as in a report; without one it is FAIRLOCK_INVALID */
-  const char *holder; /* the id of its holder, as in struct fairlock_report, with a NUL; NULL: any
-                         holder. An id that is empty, is *, or has white space is FAIRLOCK_INVALID:
-                         no client makes it. If a holder without tokens, such as Redisson's, has
-                         acquired the lock again, the new hold is meant, too */
+  const char *holder; /* its id, as reported, with a NUL; NULL: any. One that no client makes, as it
+                         is empty, is *, or has white space, is FAIRLOCK_INVALID. A holder without
+                         tokens, such as Redisson's, is meant also in a new hold */
 
   /* the rest is private */
   struct fairlock_target_state own;
 };
 
 /*
- * The same without blocking, as fairlock_start_acquire(), with a handle that neither holds nor
- * waits. target stays unchanged until the operation has ended.
+ * Without blocking, as fairlock_start_acquire(), with a handle that neither holds nor waits. target
+ * stays unchanged until the operation has ended.
  */
 int fairlock_start_force_release(struct fairlock *handle, struct fairlock_target *target);
 int fairlock_start_ask_release(struct fairlock *handle, struct fairlock_target *target);

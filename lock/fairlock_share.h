@@ -20,10 +20,10 @@ extern "C" {
 struct fairlock_sharing_state {
   struct fairlock_link link;
 
-  /* as the engine's: kinds of requests whose script, that of share.c or downgrade.c, is sent as text */
+  /* as the engine's: kinds of requests whose script, share.c's or downgrade.c's, is sent as text */
   uint8_t eval;
 
-  /* downgrade.c: of the request that is being written, the token of the heir's last hold; 0: not named */
+  /* downgrade.c: the token of the heir's last hold, of the request that is written; 0: not named */
   uint64_t newer;
 };
 
@@ -44,20 +44,18 @@ struct fairlock_shared {
 int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing *sharing);
 
 /*
- * Makes shared->handle a view of the lock called name, a string, that shares it;
- * fairlock_init_shared_bytes() takes any bytes. Up to limit such handles hold it at a time, 1 to
- * FAIRLOCK_LIMIT_MAX; 0: any number. Whoever wants it exclusively, by fairlock_init() or in Redisson,
- * waits until none of them holds it. All wait in the same queue: first come, first served. Where they
- * name different limits, the smallest one in use binds all: each is in use until the lease of who
- * named it would end, or its waiter timeout if that is longer, unless nobody else holds any more. So a
- * limit is changed by programs that start with the new one. The token is larger than that of each exclusive hold before it; of two who share,
- * the later may have the smaller one, because its share was kept, or was given to a request whose
- * answer was lost.
+ * Makes shared->handle a view of the lock called name, as fairlock_init() and _init_bytes() do,
+ * that shares it: up to limit such handles hold it at a time, 1 to FAIRLOCK_LIMIT_MAX; 0: any
+ * number. Whoever wants it exclusively, by fairlock_init() or in Redisson, waits until none does.
+ * All wait in one queue: first come, first served. Of different limits, the smallest in use binds
+ * all: each is in use until the lease of who named it would end, or its waiter timeout if that is
+ * longer, unless nobody else holds. So a limit is changed by programs that start with the new one.
+ * The token is larger than that of each exclusive hold before it; of two who share, the later may
+ * have the smaller one, as its share was kept, or the answer to its request was lost.
  *
- * A program that wants the lock exclusively at times has a second handle for that, and does not wait
- * by the one while it holds by the other: two who do would wait for each other. So there is no
- * upgrade: release, acquire exclusively, and look again at what was read. Returns FAIRLOCK_OK,
- * _TOO_LONG, or _INVALID: a name or a limit out of its range, or a client without
+ * There is no upgrade: release, acquire exclusively by a second handle, and look again at what was
+ * read. Who waits by the one while it holds by the other waits for ever, if two do. Returns
+ * FAIRLOCK_OK, _TOO_LONG, or _INVALID: a name or a limit out of its range, or a client without
  * fairlock_use_sharing().
  */
 int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
@@ -67,13 +65,13 @@ int fairlock_init_shared_bytes(struct fairlock_shared *shared, struct fairlock_c
 
 /*
  * From exclusive to shared: shared, of the same client and lock, gets the hold of exclusive, with a
- * larger token and this lease. Others may join, but nobody gets in between. If exclusive is not held
- * exactly once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD,
+ * larger token and this lease. Others may join, but nobody gets in between. If exclusive is not
+ * held exactly once, by the calling task, or shared is in use, nothing is done: FAIRLOCK_NOT_HELD,
  * _INVALID, _WRONG_TASK, _IN_PROGRESS. Otherwise exclusive holds no longer, whatever is returned:
  *   FAIRLOCK_OK    shared holds
  *   FAIRLOCK_LOST  the hold had ended before, or the new one by the time the call returned
- *   others         as for fairlock_acquire() without a limit. If something is left of a hold,
- *                  the client ends it while it is serviced, or its lease does
+ *   others         as for fairlock_acquire() without a limit. If something is left of a hold, the
+ *       client ends it while it is serviced, or its lease does
  * Without blocking, both handles have a result: shared's as of an acquire, which fairlock_cancel()
  * may end, exclusive's as of a release.
  */
