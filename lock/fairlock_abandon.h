@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving up a handle without waiting: for destructors, finalizers, and waits that nobody needs. */
+/*
+ * Giving up a handle without waiting: for destructors, finalizers, and waits that nobody needs.
+ */
 #ifndef FAIRLOCK_OPTION_ABANDON_H
 #define FAIRLOCK_OPTION_ABANDON_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An option: locks that the client keeps while nobody else wants them. */
+/*
+ * An option: locks that the client keeps while nobody else wants them.
+ */
 #ifndef FAIRLOCK_OPTION_KEEP_H
 #define FAIRLOCK_OPTION_KEEP_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An option: a log of the connection. */
+/*
+ * An option: a log of the connection.
+ */
 #ifndef FAIRLOCK_OPTION_LOG_H
 #define FAIRLOCK_OPTION_LOG_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An option: locks that are shared, up to a limit or without one. */
+/*
+ * An option: locks that are shared, up to a limit or without one.
+ */
 #ifndef FAIRLOCK_OPTION_SHARE_H
 #define FAIRLOCK_OPTION_SHARE_H
 
