@@ -3,14 +3,13 @@
  * The engine of the fair lock, for who drives it: bytes in, bytes out, time in, deadline out.
  *
  * The engine keeps all guarantees of the lock. It does no I/O, reads no clock, never blocks and
- * never allocates. Most programs need fairlock.h alone, also those with an event loop
- * (fairlock_wants()). Use the engine itself to fit the lock into a runtime that does its own I/O,
- * as another language's, into a simulator, or into a fuzzer. Statuses, configuration and the
- * meaning of what has the same name are those of fairlock.h and its options; options without a
- * function here are only for programs of fairlock.h.
+ * never allocates. Programs, also with an event loop (fairlock_wants()), use fairlock.h. Use the
+ * engine to fit the lock into a runtime that does its own I/O, as another language's, a simulator,
+ * or a fuzzer. What has the same name there means the same; options without a function here are for
+ * fairlock.h alone.
  *
- * One engine is one client: one connection to one server, any number of handles. The program
- * provides the memory of all, keeps it where it is, and looks at it by functions alone.
+ * One engine is one client: one connection to one server, any number of handles. Their memory is
+ * the program's, stays where it is, and is looked at by functions alone.
  *
  * Driving it:
  *     for (;;) {

@@ -100,7 +100,7 @@ enum fairlock_status {
   FAIRLOCK_MISCONF = -15,     /* the server refuses writes: MISCONF, NOREPLICAS. See its log */
   FAIRLOCK_UNSYNCED = -16,    /* too few replicas acknowledged in time: not taken. Check them */
   FAIRLOCK_REFUSED = -17,     /* any other error of the server: see fairlock_error() */
-  FAIRLOCK_PROTOCOL = -18,    /* the server's bytes are not RESP, or no answer to what was asked */
+  FAIRLOCK_PROTOCOL = -18,    /* the server's bytes are not RESP, or not an answer */
   FAIRLOCK_INVALID = -19,     /* an argument is out of its range: a mistake of the caller */
   FAIRLOCK_TOO_LONG = -20,    /* a name or an id is too long, or a buffer too small */
   FAIRLOCK_WRONG_SHARD = -21, /* MOVED: another node has this lock, and the client does not go there
@@ -164,8 +164,8 @@ typedef void (*fairlock_lost_fn)(struct fairlock *handle, const struct fairlock_
 /*
  * A callback: an operation that had begun with FAIRLOCK_PENDING has ended. Once for each, after
  * `lost` if a loss ends it; not if a call waits for it, as fairlock_acquire() does. Any call that
- * services the client, begins an operation or cancels one may end those of any handle, also what it
- * has just begun. So list the handle, or wake a task; a loop looks at its list before each sleep.
+ * services the client, begins or cancels may end operations of any handle, also what it has just
+ * begun. So list the handle, or wake a task; a loop looks at its list before each sleep.
  */
 typedef void (*fairlock_ended_fn)(struct fairlock *handle, const struct fairlock_end *end,
                                   void *context);
@@ -179,8 +179,7 @@ struct fairlock_config {
   void *receive_buffer; /* for this client alone */
   size_t receive_size;  /* at least FAIRLOCK_RECEIVE_SIZE of the longest name; at most INT32_MAX */
   void *send_buffer;    /* for this client alone */
-  size_t send_size;     /* FAIRLOCK_SEND_MIN to INT32_MAX: the rest is sent in pieces, and 1 KB or
-                           more saves system calls */
+  size_t send_size;     /* FAIRLOCK_SEND_MIN to INT32_MAX; from 1 KB on, fewer system calls */
 
   const char *client_id;   /* its handles' ids begin so, for people who look at the queue:
                               printable, no colon, at most FAIRLOCK_ID_MAX characters. The server's
@@ -194,15 +193,15 @@ struct fairlock_config {
   uint32_t waiter_ms;   /* the waiter timeout: after so long a silence, a waiter loses its place. It
                            sends a heartbeat every two fifths of this. Raised to three round trips.
                            FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000 */
-  uint32_t claim_ms;    /* the claim: a handover that is not confirmed within this goes to the next
-                           waiter. At least what the message and the answer to its confirmation
-                           take, or live waiters lose their turns; raised to three round trips.
+  uint32_t claim_ms;    /* the claim: a handover not confirmed within this goes to the next waiter.
+                           At least what the message and the answer to its confirmation take, or
+                           live waiters lose their turns; raised to three round trips.
                            FAIRLOCK_CLAIM_MIN_MS to waiter_ms; 0: waiter_ms */
   uint32_t response_ms; /* a later answer means a dead connection. Raised to half of it plus two
                            round trips. At most 1.5 waiter_ms; 0: two fifths of waiter_ms */
-  uint32_t connect_ms;  /* connecting fails after this; the greeting may then take this plus
-                           response_ms. At most FAIRLOCK_DURATION_MAX_MS / 4. 0: waiter_ms, with
-                           fairlock_follow() 1000 */
+  uint32_t connect_ms;  /* to connect; the greeting may then take this plus response_ms. At most
+                           FAIRLOCK_DURATION_MAX_MS / 4. 0: waiter_ms, with fairlock_follow()
+                           1000 */
   uint32_t offline_ms;  /* an operation fails after so long without a useful answer, plus four round
                            trips, even if its wait is longer. Attempts to connect are up to 5 s
                            apart: less may leave it without any. FAIRLOCK_FOREVER: only its wait
@@ -229,14 +228,14 @@ int fairlock_client_init(struct fairlock_client *client, const struct fairlock_c
 /*
  * Closes the connection; after a fork, this process's copy. No task may be inside a function of the
  * client. Its handles are gone, too: what they have on the server ends with its lease, or counts
- * only for its waiter timeout. `freed` is called for what was abandoned, but not after a fork.
+ * only for its waiter timeout. What was abandoned is free: `freed` is called, but not after a fork.
  */
 void fairlock_client_deinit(struct fairlock_client *client);
 
 /*
- * Checks that the server can be reached and accepts us, as at a program's start; other functions
- * connect by themselves. Tries once; sends nothing if connected. Returns FAIRLOCK_OK, _UNREACHABLE,
- * _UNTRUSTED, _DENIED, _UNSUPPORTED, _UNAVAILABLE, _REFUSED or _PROTOCOL.
+ * Checks that the server can be reached and accepts us; other functions connect by themselves.
+ * Tries once; sends nothing if connected. Returns FAIRLOCK_OK, _UNREACHABLE, _UNTRUSTED, _DENIED,
+ * _UNSUPPORTED, _UNAVAILABLE, _REFUSED or _PROTOCOL.
  */
 int fairlock_connect(struct fairlock_client *client);
 
@@ -255,8 +254,8 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
  *   FAIRLOCK_IN_PROGRESS  it is held, an operation is under way, or another task is inside one
  *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF  why the server was not told for
  *       offline_ms that the handle neither waits nor holds. The client goes on trying: call again.
- *       That has expired there, and FAIRLOCK_OK comes, after the lease, a waiter timeout and
- *       response_ms
+ *       FAIRLOCK_OK comes at the latest when its time there has expired: after the lease, a waiter
+ *       timeout and response_ms
  */
 int fairlock_deinit(struct fairlock *handle);
 
@@ -349,12 +348,11 @@ int fairlock_wait(struct fairlock *handle, uint32_t wait_ms);
 
 /*
  * Services the client once: sends requests, receives what is there, does what is due. If nothing
- * is, blocks for up to timeout_ms, but at most PORT_WAIT_MAX_MS; if another task services the
- * client, until that one has received something. Returns in how many ms to call it again, at most
- * about 19 hours, for which a device may sleep that arriving bytes wake. 0: at once, as there may
- * be more to receive. At most 10, for devices that do not wake when the transport can go on: while
- * bytes are unsent, or a connection is being opened, unless the transport waits for bytes to open
- * it (PORT_NEEDS_INPUT).
+ * is, blocks for timeout_ms at most, or PORT_WAIT_MAX_MS; if another task services it, until that
+ * has received something. Returns in how many ms to call it again, at most about 19 hours: a device
+ * may sleep so long, if bytes wake it. 0: there may be more to receive. At most 10, for devices
+ * that do not wake when the transport can go on: while bytes are unsent, or a connection is being
+ * opened, unless the transport waits for bytes to open it (PORT_NEEDS_INPUT).
  */
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
 

@@ -33,8 +33,8 @@ struct fairlock_rest_state {
 struct fairlock_rest {
   fairlock_freed_fn freed; /* called when this memory is free. NULL: nobody is told */
   void *context;           /* passed to freed */
-  char *name;              /* room for a copy of the lock's name. NULL: the name stays unchanged for
-                              as long as this memory, and is not copied */
+  char *name;              /* room for a copy of the lock's name. NULL: no copy, the name stays as
+                              long as this memory */
   size_t name_size;        /* bytes of that room, at least those of the name */
 
   /* the rest is private */
@@ -47,9 +47,9 @@ struct fairlock_rest {
  * inspecting, or nothing), and takes it out of its client. Its memory is the caller's again at
  * once, and `ended`, `lost` and `asked` are called for it no more. Its place or hold on the server,
  * whatever the hold count, is ended in the background while some task services the client; rest is
- * needed until then. That takes a round trip, and without a connection at most the lease, a waiter
- * timeout and response_ms, and then until the next attempt to connect has failed. If the server
- * refuses it for good, rest is freed, and what is left ends there.
+ * needed until then. That takes a round trip; without a connection at most the lease, a waiter
+ * timeout, response_ms, and until an attempt to connect has failed. If the server refuses it for
+ * good, rest is freed, and what is left ends there.
  *
  * Any task may call it, also for another's hold, after that one's last call with handle. If a call
  * waits for handle, end that by fairlock_cancel(), and let its task abandon it.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An option: user and password that change, as tokens that expire, or passwords that are rotated.
+ * An option: user and password that change: tokens that expire, passwords that are rotated.
  */
 #ifndef FAIRLOCK_OPTION_CREDENTIALS_H
 #define FAIRLOCK_OPTION_CREDENTIALS_H
@@ -21,8 +21,8 @@ struct fairlock_login {
 
   const char *user;     /* NULL, as it is before: the default user */
   const char *password; /* NULL, as it is before: no authentication */
-  uint32_t valid_ms;    /* for how long from now they are valid, at most FAIRLOCK_DURATION_MAX_MS,
-                           for which more counts, too. 0, as it is before: they do not expire */
+  uint32_t valid_ms;    /* for how long from now they are valid; more than FAIRLOCK_DURATION_MAX_MS
+                           counts as that. 0, as it is before: for ever */
 };
 
 /*

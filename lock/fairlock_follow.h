@@ -43,11 +43,10 @@ struct fairlock_topology {
                                     host name. Without address, 0 */
   const char *service;           /* the master's name at Sentinels. NULL: the seeds are others */
   bool cluster;                  /* the seeds are nodes of a cluster; not with service */
-  const char *sentinel_user;     /* for the Sentinels. NULL: the default user */
+  const char *sentinel_user;     /* for Sentinels. NULL: the default user */
   const char *sentinel_password; /* for the Sentinels. NULL: no authentication */
-  uint32_t replicas;             /* a hold begins, and a lease is extended, only when so many
-                                    replicas have acknowledged it (WAIT): if all, any that becomes
-                                    the master knows the hold. 0: none */
+  uint32_t replicas;             /* so many replicas have to acknowledge each hold and renewal
+                                    (WAIT): if all, each new master knows the hold. 0: none */
   uint32_t replicas_ms;          /* how long they may take, at most half of response_ms. 0: half of
                                     response_ms, at most 500 */
 
@@ -65,9 +64,8 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
 
 /*
  * The cluster slot of the lock called name, 0 to 16383, by the specification of Redis cluster.
- * Locks whose slots are on one node can share a client; names with the same part in braces have the
- * same slot: "{line:4}door". A name with "{}", an open brace, or a "}" alone cannot be locked in a
- * cluster.
+ * Locks with slots on one node can share a client; the same part in braces gives the same slot:
+ * "{line:4}door". A name with "{}", an open brace, or a "}" alone cannot be locked in a cluster.
  */
 unsigned fairlock_slot(const void *name, size_t size);
 

@@ -59,18 +59,16 @@ struct fairlock_keeping {
  * Makes the client keep its locks. If a lock was acquired with FAIRLOCK_RENEW, and nobody waits
  * when it is released, that release and the next acquire with FAIRLOCK_RENEW are answered here, and
  * nothing is sent: the hold goes on, with its token. With less than two thirds of the lease left,
- * an acquire begins another hold at the server. The keep ends when a client of any release queues,
- * which holds two round trips later, or when an operator asks. Meanwhile the lock is not held here:
+ * an acquire begins another hold at the server. The keep ends when any client queues, which holds
+ * two round trips later, or an operator asks. Until then the lock is not held:
  * fairlock_remaining_ms(), _hold_count() and _token() are 0, any task may acquire, and `lost` is
- * not called. Others see a holder: whoever only tries is refused, and a fairlock_force_release() is
- * not noticed, until the keep ends, keep_ms after the last acquire that went to the server at the
- * latest.
+ * not called. Others see a holder: a try is refused, and a fairlock_force_release() is not noticed,
+ * until the keep ends.
  *
  * Some task has to service the client. Before it exits, a program calls fairlock_deinit() for each
- * handle, or what is kept stays held until its lease ends. If nobody has serviced the client for
- * 100 ms, an acquire or a release receives first, for up to a millisecond; fairlock_start_...(),
- * FAIRLOCK_PENDING as usual, then has its result after a later fairlock_poll(), and otherwise at
- * once.
+ * handle, or what is kept stays held until its lease ends. If nobody has done so for 100 ms, an
+ * acquire or a release receives first, for up to a millisecond: fairlock_start_...(),
+ * FAIRLOCK_PENDING as usual, then has its result after a later fairlock_poll(), otherwise at once.
  *
  * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
  * client|caching and exists; otherwise the log says so, and nothing is kept. Returns FAIRLOCK_OK,

@@ -17,9 +17,9 @@ extern "C" {
 /* The events of a log. */
 enum fairlock_log_event {
   FAIRLOCK_LOG_CONNECTED = 1, /* the server has accepted us */
-  FAIRLOCK_LOG_NOT_CONNECTED, /* there was no connection, or the server did not accept us. status:
-                                 why; text: fairlock_status_text(status). The transport may have a
-                                 better one: port_posix_error() */
+  FAIRLOCK_LOG_NOT_CONNECTED, /* there was no connection, or the server refused us. status: why;
+                                 text: fairlock_status_text(status). The transport's may be better:
+                                 port_posix_error() */
   FAIRLOCK_LOG_DISCONNECTED,  /* an established connection was given up, and another will be made.
                                  status, text: as above */
   FAIRLOCK_LOG_REDIRECTED,    /* a Sentinel or a node sends us elsewhere. text: "host:port" */
@@ -27,8 +27,8 @@ enum fairlock_log_event {
                                  fairlock_error(), which begins with a code such as NOPERM */
   FAIRLOCK_LOG_ASKED          /* as fairlock_asked_fn. text: the token of the hold, and who asks and
                                  why, as they were sent, cut off to FAIRLOCK_ERROR_SIZE. Without
-                                 `asked` in the configuration, only a holder that has waited in the
-                                 queue, or keeps its locks, listens */
+                                 `asked`, only holders that have waited in the queue, or keep their
+                                 locks, listen */
 };
 
 /*

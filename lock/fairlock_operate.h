@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For operators: looking at a lock, ending its hold, and asking its holder to release it; and for
- * the holders who are asked.
+ * For operators: looks at a lock, ends its hold, or asks its holder to release it; and what that
+ * holder is told.
  */
 #ifndef FAIRLOCK_OPTION_OPERATE_H
 #define FAIRLOCK_OPTION_OPERATE_H
@@ -38,27 +38,25 @@ struct fairlock_report {
   size_t id_size;          /* bytes at id. It is "?" if the receive buffer has no room for it */
   enum fairlock_kind kind; /* of client */
   enum fairlock_life life; /* as far as is known */
-  bool listens;            /* what is sent to it, as a handover or fairlock_ask_release(),
-                              arrives */
+  bool listens;            /* it hears of a handover, or fairlock_ask_release() */
   bool shares;             /* it shares the lock, or waits to */
   uint32_t place;          /* 0: a holder, or nobody holds; 1: first in line, and so on */
 
   uint32_t waiter_count; /* how many wait */
   uint32_t holder_count; /* how many hold; 0: the lock is free */
-  uint32_t holder_index; /* which of them this is, from 0: the one whose lease ends last is first */
+  uint32_t holder_index; /* which of them this is, from 0, the one whose lease ends last */
   uint32_t limit;        /* the smallest limit in use of those who share; 0: none, or exclusive */
-  int64_t ttl_ms;        /* how much of the lease is left; -1: it does not end; -2: the lock is
-                            free */
-  uint32_t hold_count;   /* 0: the lock is free, or was handed over and is not confirmed yet */
+  int64_t ttl_ms;        /* the rest of the lease; -1: it does not end; -2: the lock is free */
+  uint32_t hold_count;   /* 0: free, or a handover that is not confirmed yet */
   uint64_t token;        /* the fencing token; 0: free, or none, or it cannot be read */
   uint32_t lease_ms;     /* the whole lease; 0: free, or not known: Redisson's, of an earlier
                             release, re-entered */
-  int64_t unheard_ms;    /* since the holder was last heard, by the server's clock; -1: not known */
+  int64_t unheard_ms;    /* since the holder was heard, by the server's clock; -1: not known */
   bool renews;           /* as with FAIRLOCK_RENEW; false: or not known */
   bool outdated;         /* whoever comes now gets FAIRLOCK_OUTDATED */
 
-  /* Of the first holder, if several limits are in use: up to nine, the smallest first, in decimal,
-     a space between them, without a NUL. 0 bytes: there are not so many, or the id is "?" */
+  /* Of the first holder, if several limits are in use: up to nine in decimal, ascending, a space
+     between them, without a NUL. 0 bytes: fewer, or the id is "?" */
   const char *limits;
   size_t limits_size;
 };
@@ -72,8 +70,8 @@ typedef bool (*fairlock_report_fn)(const struct fairlock_report *report, void *c
 
 /*
  * Reports who holds the lock called name, and who waits, and changes nothing. Returns FAIRLOCK_OK,
- * FAIRLOCK_IN_PROGRESS (another task inspects with this client), or a failure as for
- * fairlock_acquire(), after which the report may be incomplete.
+ * _IN_PROGRESS (another task inspects with this client), or a failure as fairlock_acquire(), with a
+ * report that may be incomplete.
  */
 int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size,
                      fairlock_report_fn report, void *context);
@@ -87,8 +85,8 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
  * grant is on its way: where that matters, fence with the token.
  *   FAIRLOCK_OK        it has ended; during a fail-over, perhaps on the old master alone: inspect
  *       again
- *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold: nothing was done, or the connection
- *       broke before the answer came
+ *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold: nothing was done, or that hold was
+ *       ended, but the connection broke before the answer
  *   FAIRLOCK_INVALID   token is 0, or above 2^53. A hold with token 0, such as Redisson's, is named
  *       by its holder: fairlock_start_force_release()
  *   others             as for fairlock_acquire(). With FAIRLOCK_ANY_TOKEN, a broken connection has

@@ -48,12 +48,12 @@ int fairlock_use_sharing(struct fairlock_client *client, struct fairlock_sharing
 /*
  * Makes shared->handle a view of the lock called name, as fairlock_init() and _init_bytes() do,
  * that shares it: up to limit such handles hold it at a time, 1 to FAIRLOCK_LIMIT_MAX; 0: any
- * number. Whoever wants it exclusively, by fairlock_init() or in Redisson, waits until none does.
- * All wait in one queue: first come, first served. Of different limits, the smallest in use binds
- * all: each is in use until the lease of who named it would end, or its waiter timeout if that is
- * longer, unless nobody else holds. So a limit is changed by programs that start with the new one.
- * The token is larger than that of each exclusive hold before it; of two who share, the later may
- * have the smaller one, as its share was kept, or the answer to its request was lost.
+ * number. Who wants it exclusively, by fairlock_init() or in Redisson, waits in the same queue
+ * until none does. Of different limits, the smallest in use binds all: each is in use until the
+ * lease of who named it would end, or its waiter timeout if that is longer, unless nobody else
+ * holds. So programs that start with a new limit change it. The token is larger than that of each
+ * exclusive hold before it; of two who share, the later may have the smaller one, as its share was
+ * kept, or the answer to its request was lost.
  *
  * There is no upgrade: release, acquire exclusively by a second handle, and look again at what was
  * read. Who waits by the one while it holds by the other waits for ever, if two do. Returns
