@@ -41,7 +41,8 @@ CORE := $(wildcard resp/*.c) $(wildcard lock/*.c)
 LIB_SOURCES := $(CORE) $(wildcard port/posix/*.c)
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/%.o)
 HOST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard boards/fairlock/*.c))
-HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/port_posix.h lock/driver.h lock/state.h lock/fairlock.h lock/fairlock.hpp
+HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/port_posix.h lock/driver.h lock/state.h \
+  $(sort $(wildcard lock/fairlock*.h)) lock/fairlock.hpp
 
 # TLS=openssl: the library has port/openssl, and the command rediss://. Without it, neither asks for
 # OpenSSL. The mark has what depends on it built anew when another TLS is asked for, and is what is

@@ -11,6 +11,7 @@
  *
  * A program that gives up no handle does not link this file.
  */
+#include "fairlock_abandon.h"
 #include "internal.h"
 
 #include <string.h>

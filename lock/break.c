@@ -5,6 +5,7 @@
  * The request names the hold, by its token or its holder, so that it does not touch a hold that has
  * begun since. The holder is asked by a message on the channel on which it has waited.
  */
+#include "fairlock_operate.h"
 #include "internal.h"
 
 #include <string.h>

@@ -19,6 +19,12 @@
  * touches either; fairlock_client_deinit() closes the copy of the connection.
  */
 #include "engine.h"
+#include "fairlock_abandon.h"
+#include "fairlock_credentials.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_log.h"
+#include "fairlock_operate.h"
 #include "timing.h"
 
 #include <string.h>

@@ -10,6 +10,8 @@
  * The engine calls this file only through its link, so a program that does not call
  * fairlock_use_credentials() links none of it.
  */
+#include "fairlock_credentials.h"
+#include "fairlock_follow.h"
 #include "internal.h"
 
 #include <string.h>

@@ -18,6 +18,7 @@
  * After a fail-over that has lost the newest tokens, that of the hold may be smaller than that of the
  * successor's own last one. It then keeps the latter, and the request names both.
  */
+#include "fairlock_share.h"
 #include "internal.h"
 
 static bool is_successor(const struct fairlock *handle)

@@ -51,6 +51,8 @@
 extern "C" {
 #endif
 
+struct fairlock_keeping;
+
 /*
  * Makes engine follow servers that move. Call it before the first operation. aim, with its context,
  * tells the transport where the next connection goes, as in port.h; NULL: the transport has one
@@ -94,8 +96,9 @@ void fairlock_engine_use_credentials(struct fairlock_engine *engine,
  */
 int fairlock_engine_force(struct fairlock *handle, struct fairlock_target *target, uint32_t now);
 int fairlock_engine_ask(struct fairlock *handle, struct fairlock_target *target, uint32_t now);
-int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,
-                            uint32_t now);
+int fairlock_engine_inspect(struct fairlock *handle,
+                            bool (*report)(const struct fairlock_report *report, void *context),
+                            void *context, uint32_t now);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,8 @@
  * Tells the program's log what happens to the connection. The engine calls this file only through
  * its link, so a program without a log does not link it.
  */
+#include "fairlock_follow.h"
+#include "fairlock_log.h"
 #include "internal.h"
 
 #include <string.h>

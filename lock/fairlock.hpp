@@ -48,6 +48,8 @@
 #define FAIRLOCK_HPP
 
 #include "fairlock.h"
+#include "fairlock_abandon.h"
+#include "fairlock_share.h"
 
 #include <chrono>
 #include <cstddef>

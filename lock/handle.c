@@ -26,6 +26,7 @@
  * token of 2^53 or more, any token in a reply is accepted, because no server counts on from such a
  * number.)
  */
+#include "fairlock_operate.h"
 #include "internal.h"
 
 /*

@@ -5,6 +5,7 @@
  * The answer has a part for each waiter, and may be long. Each part is passed to the program as it
  * arrives, and nothing is stored.
  */
+#include "fairlock_operate.h"
 #include "internal.h"
 
 /*

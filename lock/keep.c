@@ -23,6 +23,7 @@
  * may compute for half a lease without servicing the client. A later acquire asks the server, and
  * begins another hold. Only renewed holds are kept, because they have the configured lease.
  */
+#include "fairlock_keep.h"
 #include "internal.h"
 
 /*

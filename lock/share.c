@@ -3,6 +3,7 @@
  * Handles that share their lock. Such a handle goes through the same phases, and its answers and
  * messages mean the same. Only its script is another one, which has the limit as a further argument.
  */
+#include "fairlock_share.h"
 #include "internal.h"
 
 static void write_arguments(struct resp_writer *writer, const struct fairlock_request *request)

@@ -147,102 +147,10 @@ struct fairlock {
   uint64_t token;
 };
 
-/* Of struct fairlock_log. Private. */
-struct fairlock_log_state {
-  struct fairlock_link link;
-  bool up;
-};
-
-/* Of struct fairlock_shared, for downgrade.c. Private. */
-struct fairlock_shared_state {
-  /* whose hold it is to get */
-  uint32_t from_number;
-  uint64_t from_token;
-
-  /* of the request that is being written: the token of its own last hold; 0: not newer */
-  uint64_t newer;
-};
-
-/* Of struct fairlock_downgrading. Private. */
-struct fairlock_downgrading_state {
-  struct fairlock_link link;
-};
-
 /* Of struct fairlock_target, and of an inspection: what such a request sends. Private. */
 struct fairlock_inquiry {
   const struct fairlock_query *query;
   int8_t mode;
-};
-
-/* Of struct fairlock_rest. Private. */
-struct fairlock_rest_state {
-  /* in the chain: that of the first of them */
-  struct fairlock_link link;
-  struct fairlock_rest *next;
-};
-
-/* Of struct fairlock_topology. Private. */
-struct fairlock_topology_state {
-  struct fairlock_link link;
-  bool (*aim)(void *context, const char *address);
-  void *aim_context;
-  uint32_t wait_ms;     /* the timeout of WAIT, which must not change while that is written */
-  uint16_t state;       /* what is known of the servers */
-  uint8_t redirections; /* in a row */
-  bool several;         /* seeds */
-  bool to_sentinel;     /* the connection is, or will be, to a Sentinel */
-};
-
-/* Of struct fairlock_keeping. Private. */
-struct fairlock_keeping_state {
-  struct fairlock_link link;
-
-  /* true while a task receives, and so notices at once what the server says. NULL: not known */
-  const bool *serviced;
-
-  /*
-   * called when operations have ended here, to wake the tasks that wait for them; NULL: there are
-   * none
-   */
-  void (*answered)(void *context);
-  void *context;
-
-  /* when an operation was last delayed to receive first */
-  uint32_t looked_at;
-
-  /* an arming awaits answers */
-  bool arming;
-
-  /* sequence number of the last of them */
-  uint16_t arm_sequence;
-
-  /* whether this connection tracks keys */
-  uint8_t tracking;
-
-  /* the arming begins with CLIENT TRACKING */
-  bool begins_tracking;
-
-  /* an arming is written before the request that is being written */
-  bool arms;
-
-  /* the push that is being read names keys that have changed */
-  bool invalidates;
-};
-
-/* Of struct fairlock_credentials. Private. */
-struct fairlock_credentials_state {
-  struct fairlock_link link;
-
-  /* for how long the last ones are valid, from when, and whether they were for a Sentinel */
-  uint32_t valid_ms;
-  uint32_t given_at;
-  bool sentinel;
-
-  /* the last ones were refused: by a server, by a Sentinel */
-  bool refused[2];
-
-  /* sends the AUTH */
-  struct fairlock handle;
 };
 
 /* A request. It does not change while it is being written. */

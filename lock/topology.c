@@ -15,6 +15,7 @@
  * The engine calls this file only through its link, so a program that does not call
  * fairlock_follow() links none of it.
  */
+#include "fairlock_follow.h"
 #include "internal.h"
 
 #include <string.h>

@@ -54,6 +54,7 @@
 #include <Client.h>
 
 #include "fairlock/fairlock.h"
+#include "fairlock/fairlock_share.h"
 
 /*
  * How long the name of a lock and config.client_id may be together, and how many bytes go to the

@@ -50,7 +50,7 @@ $nm "$image.elf" | awk -v sections="$place/sections" '
   BEGIN { while ((getline line <sections) > 0) { print line; sub(/^.*:/, "", line); placed[line] = 1 } }
   $2 ~ /[TW]/ || ($2 ~ /[tw]/ && !($3 in placed)) { print $3 }' >"$place/functions.linked"
 named=$(sh tests/tools/named.sh)
-calls=$(cat lock/fairlock.h lock/driver.h lock/engine.h | sed -n 's/^[a-z][^(]*[ *]\(fairlock_[a-z_]*\)(.*/\1/p' |
+calls=$(cat lock/fairlock*.h lock/driver.h lock/engine.h | sed -n 's/^[a-z][^(]*[ *]\(fairlock_[a-z_]*\)(.*/\1/p' |
   sed "$named" |
   grep -xF -f "$place/functions.linked" | tr '\n' ' ')
 # of the library, the files that are linked

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TCP over lwIP to servers that move: Sentinels, or the nodes of a cluster. */
 #include "board.h"
+#include "fairlock_follow.h"
 #include "link.h"
 #include "network.h"
 

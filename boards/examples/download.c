@@ -10,6 +10,7 @@
  */
 #include "board.h"
 #include "fairlock.h"
+#include "fairlock_share.h"
 #include "link.h"
 
 enum step { RESTING, WAITING, DOWNLOADING, STOPPING };

@@ -13,6 +13,7 @@
  */
 #include "board.h"
 #include "fairlock.h"
+#include "fairlock_operate.h"
 #include "link.h"
 #include "resp.h"
 

@@ -24,6 +24,9 @@
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
 #include "agent.h"
+#include "fairlock_log.h"
+#include "fairlock_operate.h"
+#include "fairlock_share.h"
 
 #include <errno.h>
 #include <fcntl.h>

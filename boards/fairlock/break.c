@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "fairlock_operate.h"
 #include "inspection.h"
 #include "text.h"
 

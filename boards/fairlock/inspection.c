@@ -5,6 +5,7 @@
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
+#include "fairlock_operate.h"
 #include "inspection.h"
 
 #include <inttypes.h>

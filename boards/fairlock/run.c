@@ -24,6 +24,8 @@
 #include "child.h"
 #include "command.h"
 #include "agent.h"
+#include "fairlock_log.h"
+#include "fairlock_share.h"
 #include "signals.h"
 #include "system.h"
 #include "terminal.h"

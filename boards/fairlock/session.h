@@ -7,6 +7,8 @@
 #include <stdbool.h>
 
 #include "fairlock.h"
+#include "fairlock_credentials.h"
+#include "fairlock_follow.h"
 #include "options.h"
 #include "port_openssl.h"
 #include "port_posix.h"

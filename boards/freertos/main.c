@@ -13,6 +13,7 @@
 #include "lwip/ip_addr.h"
 
 #include "fairlock.h"
+#include "fairlock_log.h"
 #include "port_freertos.h"
 
 #ifndef SERVER_ADDRESS

@@ -12,6 +12,7 @@
 #include <nuttx/config.h>
 
 #include <fairlock/fairlock.h>
+#include <fairlock/fairlock_log.h>
 #include <fairlock/port_posix.h>
 
 #include <pthread.h>

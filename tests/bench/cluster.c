@@ -13,6 +13,7 @@
  */
 #include "bench.h"
 #include "failover/cluster.h"
+#include "fairlock_follow.h"
 
 #include <stdio.h>
 #include <stdlib.h>

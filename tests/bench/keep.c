@@ -4,6 +4,7 @@
  * what a device saves that locks once a second.
  */
 #include "bench.h"
+#include "fairlock_keep.h"
 
 #include <pthread.h>
 #include <stdlib.h>

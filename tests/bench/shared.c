@@ -5,6 +5,7 @@
  * lock again as soon as they have released it.
  */
 #include "bench.h"
+#include "fairlock_share.h"
 
 #include <stdio.h>
 #include <stdlib.h>

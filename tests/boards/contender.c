@@ -2,6 +2,7 @@
 /* Contends for a lock; see contender.h. No libc but string.h. */
 #include "contender.h"
 #include "fairlock.h"
+#include "fairlock_keep.h"
 #include "resp.h"
 
 #include <string.h>

@@ -22,6 +22,8 @@
  * down least, the checks are made all the time, and the first complaint ends the program:
  * mutants.sh hunts its mutants in this way.
  */
+#include "fairlock_keep.h"
+#include "fairlock_share.h"
 #include "harness.h"
 #include "history.h"
 #include "internal.h" /* QUEUED */

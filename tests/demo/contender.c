@@ -9,6 +9,7 @@
  * the leases of all alive.
  */
 #include "demo.h"
+#include "fairlock_share.h"
 #include "support/process.h"
 
 #include <pthread.h>

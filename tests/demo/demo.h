@@ -24,6 +24,8 @@
 #include <sys/types.h>
 
 #include "fairlock.h"
+#include "fairlock_follow.h"
+#include "fairlock_operate.h"
 #include "port_posix.h"
 #include "support/clock.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contenders; see contest.h. */
 #include "contest.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_share.h"
 
 #include <inttypes.h>
 #include <stdio.h>

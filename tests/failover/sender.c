@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A server that redirects everybody; see sender.h. One connection at a time is enough. */
+#include "fairlock_follow.h"
 #include "sender.h"
 
 #include <stdbool.h>

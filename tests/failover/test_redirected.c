@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "contest.h"
+#include "fairlock_share.h"
 #include "sender.h"
 
 #define NAME "odd"

@@ -4,6 +4,8 @@
  * that shares, one that wants the lock alone, and another that shares. Acknowledged holds survive, and
  * there are never more than may be. And replicas that have to acknowledge, one by one.
  */
+#include "fairlock_follow.h"
+#include "fairlock_share.h"
 #include "scene.h"
 
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fairlock_follow.h"
 #include "harness.h"
 
 #define DOOR "door"

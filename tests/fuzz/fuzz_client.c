@@ -19,6 +19,8 @@
 #include <string.h>
 
 #include "engine.h"
+#include "fairlock_keep.h"
+#include "fairlock_operate.h"
 #include "hostile.h"
 #include "support/counters.h"
 

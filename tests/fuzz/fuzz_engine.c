@@ -42,6 +42,11 @@
  * Reading and writing beyond the buffers, which are exactly as large as was said, is the
  * sanitizers' affair.
  */
+#include "fairlock_credentials.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_operate.h"
+#include "fairlock_share.h"
 #include "hostile.h"
 
 #include <stdio.h>

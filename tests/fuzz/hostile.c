@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A hostile server's words; see hostile.h. */
+#include "fairlock_follow.h"
 #include "hostile.h"
 
 #include <string.h>

@@ -27,6 +27,9 @@
 #define MOST_LOCKS 16
 
 #ifdef PORT_RELEASE
+#include "fairlock_keep.h"
+#include "fairlock_operate.h"
+#include "fairlock_share.h"
 #define GOES_ON      bool
 #define GO_ON        return true
 #define ID_OF(h, id) fairlock_id(h, id, sizeof id)

@@ -15,6 +15,10 @@
  */
 #define _GNU_SOURCE
 #include "fairlock.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_operate.h"
+#include "fairlock_share.h"
 #include "lab.h"
 #include "port_posix.h"
 

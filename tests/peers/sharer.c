@@ -4,6 +4,7 @@
  * contenders is a thread with a client of its own, as on a device.
  */
 #include "fairlock.h"
+#include "fairlock_share.h"
 #include "port_posix.h"
 #include "support/clock.h"
 

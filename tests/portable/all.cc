@@ -9,6 +9,12 @@
 
 #include <fairlock/driver.h>
 #include <fairlock/fairlock.h>
+#include <fairlock/fairlock_abandon.h>
+#include <fairlock/fairlock_credentials.h>
+#include <fairlock/fairlock_follow.h>
+#include <fairlock/fairlock_keep.h>
+#include <fairlock/fairlock_log.h>
+#include <fairlock/fairlock_operate.h>
 #include <fairlock/port.h>
 #include <fairlock/port_posix.h>
 #include <fairlock/resp.h>

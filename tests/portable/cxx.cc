@@ -14,6 +14,7 @@
 #endif
 
 #include <fairlock/fairlock.hpp>
+#include <fairlock/fairlock_operate.h>
 #include <fairlock/port_posix.h>
 
 #include <atomic>

@@ -145,6 +145,12 @@ END
 program() {
   cat >"$dir/program.c" <<END
 #include <fairlock/driver.h>
+#include <fairlock/fairlock_abandon.h>
+#include <fairlock/fairlock_credentials.h>
+#include <fairlock/fairlock_follow.h>
+#include <fairlock/fairlock_keep.h>
+#include <fairlock/fairlock_log.h>
+#include <fairlock/fairlock_operate.h>
 #include <fairlock/port_posix.h>
 static struct fairlock_client client;
 static struct fairlock_engine engine;

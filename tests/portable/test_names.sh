@@ -89,7 +89,7 @@ beside() {
 
 # port_types.h comes with port.h.
 headers() {
-  for header in port/*/port_*.h port/conformance/conformance.h resp/resp.h lock/driver.h lock/engine.h lock/fairlock.h lock/fairlock.hpp; do
+  for header in port/*/port_*.h port/conformance/conformance.h resp/resp.h lock/driver.h lock/engine.h lock/fairlock*.h lock/fairlock.hpp; do
     case $header in *port_types.h) ;; *) echo "$header" ;; esac
   done
 }

@@ -14,6 +14,7 @@
  * latest: what is true at the head of a turn is the same in each (fairlock_engine_tick() checks it).
  * Those that begin and end a handle of their own take wait_for_end() by what client_finish proves of it.
  */
+#include "fairlock_operate.h"
 #include "proof.h"
 
 #include "lock/client.c"

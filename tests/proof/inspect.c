@@ -7,6 +7,7 @@
  *
  * Assumed: an event as the decoder makes them; a reply of fewer elements than the decoder counts to.
  */
+#include "fairlock_operate.h"
 #include "proof.h"
 
 #include "lock/inspect.c"

@@ -11,6 +11,7 @@
 #ifndef PROOF_INVARIANT_H
 #define PROOF_INVARIANT_H
 
+#include "fairlock_operate.h"
 #include "proof.h"
 
 #include "lock/break.c"

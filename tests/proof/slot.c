@@ -2,6 +2,7 @@
 /*
  * The slot of a name: no byte outside of it is read, and there are 16384 slots.
  */
+#include "fairlock_follow.h"
 #include "proof.h"
 
 #include "lock/topology.c"

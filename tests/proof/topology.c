@@ -8,6 +8,7 @@
  * proved of the codec and of request.c; fairlock_slot(), by what `slot` proves; an answer, by what
  * `engine_answer` proves. aim() answers what it likes, and calls nothing.
  */
+#include "fairlock_follow.h"
 #include "proof.h"
 
 #include "lock/topology.c"

@@ -26,9 +26,11 @@ import tempfile
 import xml.etree.ElementTree
 
 # What a program includes; they include the others.
-ROOTS = ["lock/fairlock.h", "lock/driver.h", "port/posix/port_posix.h", "port/openssl/port_openssl.h"]
-# What releases before 1.0.0-rc3 lack.
-SINCE_RC3 = ["lock/driver.h"]
+OPTIONS = ["lock/fairlock_" + name + ".h"
+           for name in ("follow", "log", "credentials", "keep", "share", "abandon", "operate")]
+ROOTS = ["lock/fairlock.h", *OPTIONS, "lock/driver.h", "port/posix/port_posix.h", "port/openssl/port_openssl.h"]
+# What candidates of 1.0.0 may lack.
+SINCE_RC3 = ["lock/driver.h", *OPTIONS]
 MANUAL = "boards/fairlock/fairlock.1"
 FOLDERS = ["resp", "port", "port/posix", "port/openssl", "lock"]
 

@@ -16,6 +16,7 @@
 
 #include "check.h"
 #include "fairlock.h"
+#include "fairlock_operate.h"
 #include "port_posix.h"
 #include "support/clock.h"
 #include "support/loopback.h"

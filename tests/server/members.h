@@ -3,6 +3,7 @@
  * Clients that share one lock, `name`, each with a handle of each kind. A test says how many there
  * are, MEMBERS, before it includes this.
  */
+#include "fairlock_share.h"
 #include "harness.h"
 
 static struct client clients[MEMBERS];

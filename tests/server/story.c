@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fairlock_share.h"
 #include "story.h"
 #include "support/counters.h"
 

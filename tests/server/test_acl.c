@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "dialect.h"
+#include "fairlock_keep.h"
+#include "fairlock_share.h"
 #include "harness.h"
 #include "support/counters.h"
 

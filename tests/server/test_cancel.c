@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 
+#include "fairlock_log.h"
 #include "harness.h"
 
 static struct client client;

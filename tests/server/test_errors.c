@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "dialect.h"
+#include "fairlock_credentials.h"
+#include "fairlock_share.h"
 #include "harness.h"
 #include "support/counters.h"
 

@@ -14,6 +14,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "fairlock_follow.h"
+#include "fairlock_share.h"
 #include "harness.h"
 #include "support/counters.h"
 

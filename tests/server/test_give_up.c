@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "fairlock_abandon.h"
 #include "harness.h"
 
 static struct client client;

@@ -4,6 +4,8 @@
  * all that ends a keep, on a real server, which tracks the queue. A time that is checked is a bound
  * that a broken keep would miss by far.
  */
+#include "fairlock_keep.h"
+#include "fairlock_log.h"
 #include "harness.h"
 
 #include <pthread.h>

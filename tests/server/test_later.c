@@ -3,6 +3,7 @@
  * What another release may have written: waiters whose notes say more, or cannot be read, and
  * fields that this one does not know.
  */
+#include "fairlock_share.h"
 #include "harness.h"
 
 #include <string.h>

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fairlock_share.h"
 #include "harness.h"
 #include "support/counters.h"
 

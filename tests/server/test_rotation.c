@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "engine.h"
+#include "fairlock_credentials.h"
+#include "fairlock_share.h"
 #include "harness.h"
 #include "support/counters.h"
 

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fairlock_keep.h"
+#include "fairlock_log.h"
+#include "fairlock_share.h"
 #include "harness.h"
 
 /* Longer than any pause that a loaded machine makes; and for who waits for its end. */

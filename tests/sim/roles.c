@@ -6,6 +6,7 @@
  * The data go from one to the other outside of it (failover.c). Here a WAIT waits until that has
  * happened, and a client at the wrong server is told so, in the words of the real servers.
  */
+#include "fairlock_follow.h"
 #include "redis_internal.h"
 
 #include "engine.h"

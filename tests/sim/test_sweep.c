@@ -14,6 +14,9 @@
  */
 #include "check.h"
 #include "engine.h"
+#include "fairlock_keep.h"
+#include "fairlock_operate.h"
+#include "fairlock_share.h"
 #include "random.h"
 #include "redis.h"
 

@@ -19,6 +19,10 @@
 
 #include "engine.h"
 #include "events.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_operate.h"
+#include "fairlock_share.h"
 #include "promises.h"
 #include "random.h"
 #include "redis.h"

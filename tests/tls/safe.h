@@ -6,6 +6,7 @@
 #ifndef TLS_SAFE_H
 #define TLS_SAFE_H
 
+#include "fairlock_share.h"
 #include "server/harness.h"
 #include "wrap.h"
 

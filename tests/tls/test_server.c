@@ -3,6 +3,7 @@
  * The client with TLS against a redis-server with TLS: what every transport with TLS has to do. The
  * program is built for each.
  */
+#include "fairlock_keep.h"
 #include "safe.h"
 
 #include <pthread.h>

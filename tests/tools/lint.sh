@@ -210,7 +210,7 @@ done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c boards/examples/modem/modem.c" gcc -std=c11 $warnings $includes \
   -Iport/lwip -Iport/uart -Iboards/examples/modem -Itests/boards/lwip $lwip -O2 -fanalyzer -c -o /dev/null
-for header in $(sh tests/tools/sources.sh resp/resp.h lock/driver.h lock/engine.h lock/fairlock.h port/port.h port/posix/port_posix.h \
+for header in $(sh tests/tools/sources.sh resp/resp.h lock/driver.h lock/engine.h 'lock/fairlock*.h' port/port.h port/posix/port_posix.h \
   port/openssl/port_openssl.h port/conformance/conformance.h); do
   # shellcheck disable=SC2086
   check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"

@@ -77,7 +77,9 @@ row "data and bss of the library" "$(data)" 0
 
 # What a linked program has of the library: all that the linker keeps for these functions.
 cat >"$out/program.c" <<'END'
-#include "fairlock.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_share.h"
 uint32_t port_clock_ms(void) { return 0; }
 void port_idle(uint32_t ms) { (void)ms; }
 /* what the compiler cannot know */

@@ -30,7 +30,7 @@ for object in "$out"/*.o; do
 done | sort -u >"$out/objects.taken"
 
 named=$(sh tests/tools/named.sh)
-roots=$(cat lock/fairlock.h lock/driver.h lock/engine.h resp/resp.h |
+roots=$(cat lock/fairlock*.h lock/driver.h lock/engine.h resp/resp.h |
   sed -n 's/^[a-z][^(]*[ *]\(\(fairlock\|resp\)_[a-z_]*\)(.*/\1/p' | sed "$named" | tr '\n' ' ')
 # What a program may use: the option, and the files that only those link who do.
 options="following=topology.c log=events.c credentials=credentials.c sharing=share.c,downgrade.c"

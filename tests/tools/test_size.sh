@@ -114,9 +114,9 @@ verdict "stack: the library has a bound" [ $? -eq 0 ]
 of() {
   awk -v name="$1" -v column="$2" '$1 == name { print $column }' "$folder/stack"
 }
-missing=$(sed -n 's/^[a-z][^(]*[ *]\(fairlock_[a-z_]*\)(.*/\1/p' lock/fairlock.h | while read -r name; do
+missing=$(sed -n 's/^[a-z][^(]*[ *]\(fairlock_[a-z_]*\)(.*/\1/p' lock/fairlock*.h | while read -r name; do
   [ -n "$(of "$name" 2)" ] || echo "$name"; done)
-verdict "stack: each function of fairlock.h has a line" [ -z "$missing" ]
+verdict "stack: each public function has a line" [ -z "$missing" ]
 verdict "stack: what is followed is called through pointers" [ "$(of fairlock_start_acquire 3)" -gt "$(of fairlock_start_acquire 2)" ]
 verdict "stack: the depth of a callback is told" [ "$(of caller:lost 2)" -gt 100 ]
 verdict "stack: a log is not called by who keeps none" [ "$(of caller:log 2)" = - ]

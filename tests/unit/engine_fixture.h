@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "engine.h"
+#include "fairlock_operate.h"
 
 #include <string.h>
 

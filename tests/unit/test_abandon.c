@@ -4,6 +4,9 @@
  * server is told, nobody else is, and the memory of the rest is given back once, when nothing can be left.
  */
 #include "engine_tests.h"
+#include "fairlock_abandon.h"
+#include "fairlock_keep.h"
+#include "fairlock_log.h"
 
 static struct fairlock_rest rest, second;
 static char name[8];

@@ -8,6 +8,12 @@
  */
 #include "check.h"
 #include "fairlock.h"
+#include "fairlock_abandon.h"
+#include "fairlock_credentials.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_log.h"
+#include "fairlock_operate.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

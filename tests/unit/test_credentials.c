@@ -5,6 +5,8 @@
  * none.
  */
 #include "engine_fixture.h"
+#include "fairlock_credentials.h"
+#include "fairlock_follow.h"
 
 static struct fairlock_credentials credentials;
 static struct fairlock_topology topology;

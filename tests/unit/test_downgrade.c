@@ -3,6 +3,9 @@
  * From alone to shared: what both handles send meanwhile, and what becomes of them if that fails. As
  * in test_engine.c, the test plays the server.
  */
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_share.h"
 #include "internal.h" /* before the names of the fixture, which it uses for others */
 
 #include "engine_tests.h"

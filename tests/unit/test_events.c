@@ -4,6 +4,8 @@
  * same with it as without it, alone or with servers that move.
  */
 #include "engine_fixture.h"
+#include "fairlock_follow.h"
+#include "fairlock_log.h"
 
 static struct fairlock_log journal;
 static struct fairlock_topology topology;

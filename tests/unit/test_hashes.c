@@ -5,6 +5,7 @@
  */
 #include "engine_tests.h"
 #include "engine.h"
+#include "fairlock_log.h"
 
 #define UNKNOWN "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 #define ADVICE  "NOSCRIPT: run fairlock load"

@@ -4,6 +4,10 @@
  * say to an arming. As in test_engine.c, the test plays the server.
  */
 #include "engine_tests.h"
+#include "fairlock_credentials.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_log.h"
 
 #define ASK "*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n"
 #define ARM                                                                                        \

@@ -4,6 +4,11 @@
  * order they were set, and does its part there.
  */
 #include "engine_fixture.h"
+#include "fairlock_credentials.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_log.h"
+#include "fairlock_share.h"
 
 static struct fairlock_log journal;
 static struct fairlock_credentials credentials;

@@ -4,6 +4,10 @@
  * options and in pieces of any size, and that everything else is as for any handle.
  */
 #include "engine_tests.h"
+#include "fairlock_follow.h"
+#include "fairlock_keep.h"
+#include "fairlock_log.h"
+#include "fairlock_share.h"
 #include "scripts/hashes.h"
 
 #define CALL(sha1)                                                                                 \

@@ -5,6 +5,7 @@
  * transport's list of seeds, too.
  */
 #include "engine_fixture.h"
+#include "fairlock_follow.h"
 
 #define WAIT_FOR_2 "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$3\r\n500\r\n"
 

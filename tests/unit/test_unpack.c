@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "engine.h"
+#include "fairlock_operate.h"
 #include "texts.h"
 #include "sim/sha1.h"
 

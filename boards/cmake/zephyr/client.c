@@ -3,6 +3,7 @@
  * The client of fairlock_zephyr.h. Its log goes to Zephyr's: what an operator has to look at as a
  * warning, what comes and goes as information.
  */
+#include "fairlock_log.h"
 #include "fairlock_zephyr.h"
 
 #include <zephyr/kernel.h>

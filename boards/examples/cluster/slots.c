@@ -13,6 +13,7 @@
  * Acquires all the locks, holds them until a line or the end of its input comes, and releases them.
  */
 #include <fairlock/fairlock.h>
+#include <fairlock/fairlock_follow.h>
 #include <fairlock/port_posix.h>
 #include <pthread.h>
 #include <stdio.h>

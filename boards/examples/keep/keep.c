@@ -11,6 +11,7 @@
  */
 #include "board.h"
 #include "fairlock.h"
+#include "fairlock_keep.h"
 #include "port_uart.h"
 
 #define BAUD      9600U

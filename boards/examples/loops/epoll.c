@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fairlock/fairlock.h>
+#include <fairlock/fairlock_follow.h>
 #include <fairlock/port_posix.h>
 #ifdef WITH_TLS
 #include <fairlock/port_openssl.h>

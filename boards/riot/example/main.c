@@ -12,6 +12,7 @@
 #include "lwip/tcpip.h"
 
 #include "fairlock.h"
+#include "fairlock_log.h"
 #include "port_riot.h"
 
 #ifdef MODULE_FAIRLOCK_CONFORMANCE

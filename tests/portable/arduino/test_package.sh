@@ -63,7 +63,7 @@ test_keywords() {
   tab=$(printf '\t')
   ! grep -vE -e "^#" -e "^[A-Za-z_]+$tab(KEYWORD1|KEYWORD2|LITERAL1)\$" "$package/keywords.txt" || fail "no keyword"
   sed '/^#/d' "$package/keywords.txt" | cut -f 1 | while read -r word; do
-    grep -qrw -e "$word" "$package"/src/*.h "$package/src/fairlock/fairlock.h" || fail "$word is nowhere"
+    grep -qrw -e "$word" "$package"/src/*.h "$package"/src/fairlock/fairlock*.h || fail "$word is nowhere"
   done || exit 1
   sed '/^private:/,/^};/d; /^protected:/,/^};/d; s://.*::' "$package/src/Fairlock.h" | grep -oE '^(  )?[a-z].* [*&]?[a-z][A-Za-z]*\(' |
     grep -v -e '^  *[*/]' -e operator | sed 's/.*[ *&]\([A-Za-z]*\)($/\1/' | sort -u >"$dir/functions"

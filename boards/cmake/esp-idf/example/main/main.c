@@ -13,6 +13,7 @@
 #include "sdkconfig.h"
 
 #include "fairlock.h"
+#include "fairlock_log.h"
 #include "port_sockets.h"
 
 #ifdef CONFIG_FAIRLOCK_TLS
