@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The benchmarks' main program: `bench SVG [NAME...]` runs all of them, or those named, against a
- * private server, and draws the picture to SVG. `bench pairs PORT COUNT` and `bench kept PORT COUNT`
- * are for the count of system calls: they only acquire and release.
+ * The benchmarks' main program: `bench [NAME...]` runs all of them, or those named, against a private
+ * server. `bench pairs PORT COUNT` and `bench kept PORT COUNT` are for the count of system calls: they
+ * only acquire and release.
  */
 #include "bench.h"
 
@@ -245,19 +245,18 @@ static const struct {
   void (*run)(int port);
 } benches[] = {
     {"memory", bench_memory}, /* first: later ones leave memory that it would use */
-    {"pair", bench_pair},          {"handover", bench_handover}, {"growth", bench_growth},
-    {"many", bench_many},          {"threads", bench_threads},   {"clients", bench_clients},
-    {"decode", bench_decode},      {"wait", bench_wait},         {"tls", bench_tls},
-    {"server", bench_server_time}, {"waiters", bench_waiters},   {"cluster", bench_cluster},
-    {"keep", bench_keep},          {"shared", bench_shared},
+    {"pair", bench_pair},       {"handover", bench_handover}, {"growth", bench_growth},
+    {"many", bench_many},       {"threads", bench_threads},   {"decode", bench_decode},
+    {"wait", bench_wait},       {"tls", bench_tls},           {"server", bench_server_time},
+    {"waiters", bench_waiters}, {"keep", bench_keep},         {"shared", bench_shared},
 };
 
 static bool chosen(int argc, char **argv, const char *name)
 {
-  for (int i = 2; i < argc; i++) {
+  for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], name) == 0) return true;
   }
-  return argc < 3;
+  return argc < 2;
 }
 
 int main(int argc, char **argv)
@@ -265,13 +264,11 @@ int main(int argc, char **argv)
   if (argc == 4 && strcmp(argv[1], "pairs") == 0) return only_pairs(atoi(argv[2]), atoi(argv[3]));
   if (argc == 4 && strcmp(argv[1], "kept") == 0)
     return only_kept_pairs(atoi(argv[2]), atoi(argv[3]));
-  if (argc < 2) return 64;
   server_start(&server, NULL);
   only_pairs(server.port, 1); /* and the server knows the scripts */
   for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++) {
     if (chosen(argc, argv, benches[i].name)) benches[i].run(server.port);
   }
-  if (waiters_points > 0 && clients_points > 0) draw(argv[1]);
   server_stop(&server);
   return 0;
 }

@@ -132,25 +132,13 @@ void bench_growth(int port);
 void bench_server_time(int port);
 void bench_many(int port);
 void bench_threads(int port);
-void bench_clients(int port);
 void bench_decode(int port);
 void bench_wait(int port);
 void bench_memory(int port);
 void bench_tls(int port);
 void bench_waiters(int port);
-void bench_cluster(int port);
 void bench_keep(int port);
 void bench_shared(int port);
 int only_kept_pairs(int port, int count);
-
-/* What bench_growth() and bench_clients() found, for the picture. */
-struct point {
-  double x, y;
-};
-extern struct point waiters_curve[8], clients_curve[8];
-extern int waiters_points, clients_points;
-
-/* Writes the picture to a file. */
-void draw(const char *path);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many clients on one lock: is each served as often as the others, and in order? And what one more
- * waiter, client or lock costs: bytes on the wire while it waits, memory.
+ * What one more waiter, client or lock costs: bytes on the wire while it waits, memory.
  */
 #include "bench.h"
 
@@ -10,80 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "support/counters.h"
-
-struct point clients_curve[8];
-int clients_points;
-
-static char service[8];
-
-/* Each client acquires `rounds` times. Returns handovers a second. */
-static double compete(int count, int rounds, int *violations, double *jain)
-{
-  struct small_client *clients = calloc((size_t)count, sizeof *clients);
-  int *grants = calloc((size_t)count, sizeof *grants);
-  if (clients == NULL || grants == NULL) exit(1);
-  for (int i = 0; i < count; i++)
-    small_client_open(&clients[i], service, "clients");
-  for (int i = 0; i < count; i++)
-    small_client_arrive(&clients[i]);
-  double begin = now();
-  int total = count * rounds;
-  *violations = 0;
-  double last_beat = now();
-  for (int turn = 0; turn < total; turn++) {
-    /* the first to arrive is always first in line */
-    struct small_client *holder = &clients[turn % count];
-    double limit = now() + 200000;
-    while (fairlock_result(&holder->door) == FAIRLOCK_PENDING && now() < limit)
-      fairlock_poll(&holder->client, 20);
-    if (fairlock_remaining_ms(&holder->door) == 0) {
-      ++*violations;
-      while (fairlock_result(&holder->door) == FAIRLOCK_PENDING) {
-        for (int i = 0; i < count; i++)
-          fairlock_poll(&clients[i].client, 0);
-      }
-    }
-    grants[turn % count]++;
-    if (fairlock_release(&holder->door) != FAIRLOCK_OK) exit(1);
-    if (turn + count < total) small_client_arrive(holder);
-    if (now() - last_beat > 500000) { /* the others' heartbeats */
-      for (int i = 0; i < count; i++)
-        fairlock_poll(&clients[i].client, 0);
-      last_beat = now();
-    }
-  }
-  double rate = total / (now() - begin) * 1e6;
-  double sum = 0;
-  double squares = 0;
-  for (int i = 0; i < count; i++) {
-    sum += grants[i];
-    squares += (double)grants[i] * grants[i];
-    fairlock_client_deinit(&clients[i].client);
-  }
-  *jain = sum * sum / (count * squares);
-  free(clients);
-  free(grants);
-  return rate;
-}
-
-void bench_clients(int port)
-{
-  static const int sizes[] = {2, 10, 100, 1000};
-  (void)most_files();
-  snprintf(service, sizeof service, "%d", port);
-  for (int i = 0; i < 4; i++) {
-    int violations;
-    double jain;
-    double rate = compete(sizes[i], sizes[i] == 1000 ? 3 : 1000 / sizes[i], &violations, &jain);
-    clients_curve[clients_points++] = (struct point){sizes[i], rate};
-    char name[40];
-    snprintf(name, sizeof name, "clients.rate.%d", sizes[i]);
-    print_value(name, rate, "handovers a second between so many clients, each with a connection");
-    if (sizes[i] < 1000) continue;
-    print_value("clients.fair", jain, "Jain's index of grants per client; aim over 0.999");
-    print_value("clients.violations", violations, "grants out of order; aim 0");
-  }
-}
 
 /*
  * Bytes a minute, both ways, of a waiter that only waits: those of its next heartbeats, as often as
@@ -142,6 +67,7 @@ static double resident(void)
 void bench_memory(int port)
 {
   enum { CLIENTS = 500, LOCKS = 10000 };
+  char service[8];
   snprintf(service, sizeof service, "%d", port);
   struct small_client *clients = calloc(CLIENTS + 1, sizeof *clients);
   if (clients == NULL) exit(1);

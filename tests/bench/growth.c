@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct point waiters_curve[8];
-int waiters_points;
-
 enum { MOST = 10000, HANDOVERS = 40 };
 
 static const char name[] = "growth";
@@ -78,7 +75,6 @@ void bench_growth(int port)
     char row[40];
     (void)snprintf(row, sizeof row, "handover.server.us.%d", sizes[i]);
     print_row(row, &each[i], "server's time in the script for a handover, with so many waiters");
-    waiters_curve[waiters_points++] = (struct point){sizes[i], median(&each[i])};
   }
   print_row("handover.server.growth", &ratio,
             "with 10000 waiters over that with 10; aim at most 1.5");
