@@ -60,8 +60,6 @@
 #define CLEARING_STEP_MS 50U
 #define CLEARING_MS      5000U
 
-enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_HURRY, ORDER_CANCEL, ORDER_RELEASE };
-
 struct order {
   int32_t kind;
 };
@@ -551,20 +549,20 @@ static void obey(struct hold *hold)
     return;
   }
   switch (order.kind) {
-  case ORDER_GUARD:
+  case AGENT_GUARD:
     hold->guards = true;
     if (hold->phase == ENDING) guard_signal(hold->guard, SIGTERM);
     if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE)
       guard_signal(hold->guard, SIGKILL);
     break;
-  case ORDER_HURRY:
+  case AGENT_HURRY:
     hold->hurried = true;
     break;
-  case ORDER_CANCEL:
+  case AGENT_CANCEL:
     hold->cancelled = true;
     fairlock_cancel(&hold->lock.handle);
     break;
-  case ORDER_RELEASE:
+  case AGENT_RELEASE:
     begin_release(hold);
     break;
   default:
@@ -895,33 +893,18 @@ bool agent_event(struct agent *agent, struct agent_event *event)
   return false;
 }
 
-static void give_order(struct agent *agent, enum order_kind kind)
+void agent_order(struct agent *agent, enum agent_order order)
 {
-  struct order what = {.kind = (int32_t)kind};
+  struct order what = {.kind = (int32_t)order};
   /* if the agent is gone, agent_news() says so */
   ssize_t written = write(agent->link, &what, sizeof what);
   (void)written;
 }
 
-void agent_acquire(struct agent *agent)
-{
-  give_order(agent, ORDER_ACQUIRE);
-}
-
 void agent_guard(struct agent *agent)
 {
   guard_begin(&agent->guard);
-  give_order(agent, ORDER_GUARD);
-}
-
-void agent_hurry(struct agent *agent)
-{
-  give_order(agent, ORDER_HURRY);
-}
-
-void agent_unguard(struct agent *agent)
-{
-  guard_leave(&agent->guard);
+  agent_order(agent, AGENT_GUARD);
 }
 
 bool agent_may_begin(const struct agent *agent)
@@ -941,21 +924,6 @@ bool agent_is_stopped(const struct agent *agent)
   return agent->pid > 0 &&
          waitid(P_PID, (id_t)agent->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid != 0;
-}
-
-bool agent_failed_to_end(const struct agent *agent)
-{
-  return guard_acted(&agent->guard);
-}
-
-void agent_cancel(struct agent *agent)
-{
-  give_order(agent, ORDER_CANCEL);
-}
-
-void agent_release(struct agent *agent)
-{
-  give_order(agent, ORDER_RELEASE);
 }
 
 void agent_kill(struct agent *agent)

@@ -16,6 +16,19 @@
 
 enum on_lost { ON_LOST_TERM, ON_LOST_KILL, ON_LOST_IGNORE };
 
+/* What the agent is told to do. */
+enum agent_order {
+  AGENT_ACQUIRE = 1, /* acquire the lock. Its answer is AGENT_ACQUIRED or AGENT_FAILED      */
+  AGENT_GUARD,       /* the command begins: agent_guard() says so                           */
+  AGENT_HURRY,       /* release when the command has ended: at_least_ms no longer counts    */
+  /*
+   * leave the queue. Its answer is AGENT_FAILED; or AGENT_RELEASED, if it was granted the lock
+   * meanwhile and has released it; or AGENT_ACQUIRED, if it had sent that already
+   */
+  AGENT_CANCEL,
+  AGENT_RELEASE /* release the lock. Its answer is AGENT_RELEASED */
+};
+
 struct agent_options {
   const char *name;
   const char *holders; /* ids of holds under which we run, separated by spaces; NULL: none */
@@ -31,7 +44,7 @@ struct agent_options {
   /* the lock is held for at least so long, even if the command ends sooner; 0: until it ends */
   uint32_t at_least_ms;
 
-  enum on_lost on_lost;
+  int on_lost; /* of enum on_lost */
 
   /* the signal that the command gets when an operator asks for the lock; 0: none */
   int on_ask;
@@ -45,7 +58,7 @@ struct agent_options {
 
 /* What the agent reports. */
 enum agent_news {
-  AGENT_CONNECTED = 1, /* a server serves us; the agent waits for agent_acquire()          */
+  AGENT_CONNECTED = 1, /* a server serves us; the agent waits for AGENT_ACQUIRE          */
   AGENT_RETRYING,      /* no server serves us so far: status, error. The agent tries again  */
   AGENT_ACQUIRED,      /* the lock is held: token, holder                                    */
   /* the lock cannot be acquired, because one of `holders` holds it. The agent has ended */
@@ -123,11 +136,7 @@ bool agent_event(struct agent *agent, struct agent_event *event);
  */
 void agent_guard(struct agent *agent);
 
-/* The lock is to be released as soon as the command has ended: at_least_ms no longer counts. */
-void agent_hurry(struct agent *agent);
-
-/* The command has ended, and processes that it has left may go on. */
-void agent_unguard(struct agent *agent);
+void agent_order(struct agent *agent, enum agent_order order);
 
 /*
  * After AGENT_ACQUIRED: returns false if too little of the hold is left to start the command. That
@@ -141,23 +150,8 @@ bool agent_let_it_end(const struct agent *agent);
 /* True while the agent is stopped by a signal, and so neither obeys nor reports. */
 bool agent_is_stopped(const struct agent *agent);
 
-/* True when the guard had to end the command because the agent did not. */
-bool agent_failed_to_end(const struct agent *agent);
-
-/* Makes the agent acquire the lock. Its answer is AGENT_ACQUIRED or AGENT_FAILED. */
-void agent_acquire(struct agent *agent);
-
 /*
- * Makes the agent leave the queue. Its answer is AGENT_FAILED; or AGENT_RELEASED, if it was
- * granted the lock meanwhile and has released it; or AGENT_ACQUIRED, if it had sent that already.
- */
-void agent_cancel(struct agent *agent);
-
-/* Makes the agent release the lock. Its answer is AGENT_RELEASED. */
-void agent_release(struct agent *agent);
-
-/*
- * Kills the agent: before agent_acquire(), when it has nothing to leave behind, or when it does
+ * Kills the agent: before AGENT_ACQUIRE, when it has nothing to leave behind, or when it does
  * not answer.
  */
 void agent_kill(struct agent *agent);

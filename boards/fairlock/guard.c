@@ -67,14 +67,25 @@ struct guard_shared {
   _Atomic bool acted;
 };
 
+/*
+ * What the guard itself has done about the command. It begins with WATCHING. With the second or
+ * the last it sends SIGTERM, and then repeats SIGKILL from kill_at on.
+ */
+enum step {
+  WATCHING, /* nothing: kill_at is the deadline, which a renewal postpones                   */
+  TERMED,   /* SIGTERM, because of the deadline: kill_at may come nearer, and never later    */
+  NOTED,    /* the deadline has passed, and the orders say to end nothing                    */
+  ORDERED   /* it ends all, because of guard_end_all() or because it is alone: as TERMED      */
+};
+
 /* What the guard alone knows. */
 struct watch {
   struct guard *guard;
   const struct guard_orders *orders;
   int children; /* becomes readable when a child has stopped or ended */
   bool adopts;
-  bool termed, ordered, done;
-  uint32_t kill_at; /* once termed or ordered is set, a renewal no longer postpones it */
+  enum step step;
+  uint32_t kill_at; /* when SIGKILL is due */
 };
 
 /* What the other processes tell the guard */
@@ -328,20 +339,14 @@ static void look_for_empty(struct watch *watch)
 /* Notes that the deadline has passed and that the guard, not the agent, had to end the command. */
 static void note_action(struct watch *watch)
 {
-  if (!watch->ordered && atomic_load(&watch->guard->shared->state) == HELD)
+  if (watch->step != ORDERED && atomic_load(&watch->guard->shared->state) == HELD)
     atomic_store(&watch->guard->shared->acted, true);
 }
 
+/* Sends SIGTERM, unless somebody else has done it. */
 static void begin_term(struct watch *watch)
 {
-  watch->termed = true;
   if (!atomic_load(&watch->guard->shared->termed)) watch->kill_at -= guard_term(watch->guard);
-}
-
-/* The guard's deadline: slack_ms after the agent's, so that the agent can act first. */
-static uint32_t late_deadline(const struct watch *watch)
-{
-  return atomic_load(&watch->guard->shared->kill_at) + watch->orders->slack_ms;
 }
 
 /* Begins to end all processes, if somebody has asked for that or both other processes are gone. */
@@ -350,44 +355,55 @@ static void take_order(struct watch *watch)
   const struct guard_orders *orders = watch->orders;
   struct guard *guard = watch->guard;
   bool alone = guard->run[1] < 0 && guard->agent[1] < 0;
-  if (watch->ordered || (!alone && !atomic_load(&guard->shared->ending_all))) return;
+  if (watch->step == ORDERED || (!alone && !atomic_load(&guard->shared->ending_all))) return;
   uint32_t now = port_clock_ms();
-  bool earlier = watch->termed && (int32_t)(watch->kill_at - now - orders->end_ms) < 0;
+  bool earlier = watch->step == TERMED && (int32_t)(watch->kill_at - now - orders->end_ms) < 0;
   if (!earlier) watch->kill_at = now + orders->end_ms;
-  watch->ordered = true;
+  watch->step = ORDERED;
   if (orders->end_ms > 0) begin_term(watch);
+}
+
+/* Takes the deadline over. It is slack_ms after the agent's, so that the agent can act first. */
+static void follow_deadline(struct watch *watch)
+{
+  uint32_t deadline = atomic_load(&watch->guard->shared->kill_at) + watch->orders->slack_ms;
+  bool nearer = watch->orders->kill && (int32_t)(deadline - watch->kill_at) < 0;
+  if (watch->step == WATCHING || nearer) watch->kill_at = deadline;
 }
 
 /* Sends SIGKILL to all that is left. Returns the ms after which to repeat it; -1: never. */
 static int kill_all(struct watch *watch, int32_t late)
 {
   note_action(watch);
-  if (!watch->orders->kill && !watch->ordered) {
-    watch->done = true;
+  if (!watch->orders->kill && watch->step != ORDERED) {
+    watch->step = NOTED;
     return -1;
   }
   guard_signal(watch->guard, SIGKILL);
   return late < (int32_t)DEATH_MS ? KILL_STEP_MS : STUBBORN_MS;
 }
 
-/* Does what is due. Returns the ms until something is due again; -1: nothing is. */
+/*
+ * Does what is due. Returns the ms until something is due again; -1: nothing is. What is due
+ * follows from the step that the guard has taken and from whether there is a deadline.
+ */
 static int look(struct watch *watch)
 {
   const struct guard_orders *orders = watch->orders;
   int state = atomic_load(&watch->guard->shared->state);
   if (guard_is_empty(watch->guard)) return -1;
   take_order(watch);
-  if (!watch->ordered && (watch->done || state == RESTING)) return -1;
-  uint32_t deadline = late_deadline(watch);
-  if (!watch->ordered && !watch->termed) watch->kill_at = deadline;
-  else if (state != RESTING && orders->kill && (int32_t)(deadline - watch->kill_at) < 0)
-    watch->kill_at = deadline;
+  if (state != RESTING) follow_deadline(watch);
+  else if (watch->step != ORDERED) return -1;
+  if (watch->step == NOTED) return -1;
   int32_t left = (int32_t)(watch->kill_at - port_clock_ms());
   if (left <= 0) return kill_all(watch, -left);
-  if (!orders->term || watch->termed || watch->ordered || state == ENDING) return left;
+  bool agent_terms = state == ENDING;
+  if (watch->step != WATCHING || !orders->term || agent_terms) return left;
   int32_t until_term = left - (int32_t)orders->grace_ms;
   if (until_term > 0) return until_term;
   note_action(watch);
+  watch->step = TERMED;
   begin_term(watch);
   return 0;
 }

@@ -26,8 +26,6 @@
 #include "query.h"
 #include "text.h"
 
-#define USAGE "fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]"
-
 /* How many keys the server looks at for one page: the COUNT of SCAN. */
 #define PAGE "1000"
 
@@ -40,43 +38,6 @@
 
 /* For how many candidates requests are sent at once. */
 #define BATCH 256U
-
-static const char *const help[] = {
-    "usage: " USAGE "\n"
-    "\n"
-    "Lists the locks that are held or waited for, sorted by name: who holds each of them, or how\n"
-    "many share it, for how long so far, and how many wait. PATTERN is a shell pattern with *, ? "
-    "and [...]: quote\n"
-    "it. A lock that Redisson holds and nobody waits for is not found.\n"
-    "\n"
-    "  --json               print a JSON object for each lock, one per line\n"
-    "  -0, --null           print only the names, unchanged, a zero byte after each, as\n"
-    "                       xargs -0 reads them\n"
-    "  --metrics            print how many locks are held, how many wait, and for how long, in\n"
-    "                       Prometheus's format\n"
-    "  --metrics-file FILE  write that to FILE instead, also when no server can be reached\n"
-    "  --metrics-locks N    metrics by lock for at most N locks: those with most waiters.\n"
-    "                       Default: 100\n",
-    common_help,
-    "\n"
-    "Exit status: 0, also without any locks, or 64 usage, 66 no password file, 71 no output, 75\n"
-    "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or the\n"
-    "wrong node of a cluster. What cannot be read, a lock or a master of a cluster, is named on\n"
-    "stderr; the rest is listed.\n",
-    NULL,
-};
-
-enum { OPTION_JSON = OPTION_OWN, OPTION_METRICS, OPTION_METRICS_FILE, OPTION_METRICS_LOCKS };
-
-static const struct option options[] = {
-    COMMON_OPTIONS,
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"null", no_argument, NULL, '0'},
-    {"metrics", no_argument, NULL, OPTION_METRICS},
-    {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
-    {"metrics-locks", required_argument, NULL, OPTION_METRICS_LOCKS},
-    {0},
-};
 
 /* How the list is printed. */
 enum form { TEXT, JSON, NAMES, METRICS };
@@ -96,7 +57,8 @@ struct list {
   struct session session; /* reads locks */
   struct session second;  /* finds them */
   struct query query;
-  const char *pattern; /* NULL: all */
+  const char *pattern;      /* NULL: all */
+  bool json, null, metrics; /* which of these the command line has */
   enum form form;
   const char *metrics_file; /* NULL: none */
   uint32_t metrics_locks;
@@ -111,6 +73,41 @@ struct list {
   size_t entry_count, entry_room;
   int64_t server_ms; /* the server's time, as it was at asked_at */
   uint32_t asked_at; /* in port_clock_ms() */
+};
+
+static const struct option_row options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct list, json), NULL,
+     .help = "print a JSON object for each lock, one per line"},
+    {"null", '0', OPTION_FLAG, offsetof(struct list, null), NULL,
+     .help = "print only the names, unchanged, a zero byte after each, as\nxargs -0 reads them"},
+    {"metrics", 0, OPTION_FLAG, offsetof(struct list, metrics), NULL,
+     .help =
+         "print how many locks are held, how many wait, and for how long, in\nPrometheus's format"},
+    {"metrics-file", 0, OPTION_TEXT, offsetof(struct list, metrics_file), "FILE",
+     .help = "write that to FILE instead, also when no server can be reached"},
+    {"metrics-locks", 0, OPTION_COUNT, offsetof(struct list, metrics_locks), "N",
+     .help = "metrics by lock for at most N locks: those with most waiters.\nDefault: 100",
+     .least = 0, .most = MOST_METRICS_LOCKS},
+    {0},
+};
+
+static const struct command_line usage = {
+    .command = "list",
+    .usage = "fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]",
+    .about =
+        "\n"
+        "Lists the locks that are held or waited for, sorted by name: who holds each of them, or\n"
+        "how many share it, for how long so far, and how many wait. PATTERN is a shell pattern\n"
+        "with *, ? and [...]: quote it. A lock that Redisson holds and nobody waits for is not\n"
+        "found.\n",
+    .statuses = "Exit status: 0, also without any locks, or 64 usage, 66 no password file, 71 no "
+                "output, 75\n"
+                "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a "
+                "replica, or the\n"
+                "wrong node of a cluster. What cannot be read, a lock or a master of a cluster, is "
+                "named on\n"
+                "stderr; the rest is listed.\n",
+    .options = options,
 };
 
 static const char notes_prefix[] = "fairlock:";
@@ -550,17 +547,10 @@ static int show_page(struct list *list, bool *goes_on)
 
 /* Servers */
 
-/*
- * Complains that the server could not be listed, or not completely. beside: another one has accepted
- * us.
- */
-static void query_failed(struct list *list, int status, bool beside)
+/* Complains that the server could not be listed, or not completely. */
+static void server_failed(struct list *list, int status, bool beside)
 {
-  struct query *query = &list->query;
-  if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED)
-    session_reason(&list->second, query->connected, query->error);
-  list->status = (beside ? session_other_failed : session_failed)(&list->session, status,
-                                                                  query->address, query->error);
+  list->status = query_failed(&list->query, &list->session, status, beside);
 }
 
 /* Lists the locks of the connected server. Returns a status of the query. */
@@ -574,7 +564,7 @@ static int scan(struct list *list)
     if (status == FAIRLOCK_OK) list->read = true;
     if (status == FAIRLOCK_OK) status = show_page(list, &goes_on);
   } while (status == FAIRLOCK_OK && goes_on && strcmp(list->cursor, "0") != 0);
-  if (status != FAIRLOCK_OK) query_failed(list, status, false);
+  if (status != FAIRLOCK_OK) server_failed(list, status, false);
   return goes_on ? status : FAIRLOCK_UNAVAILABLE;
 }
 
@@ -586,7 +576,7 @@ static void list_master(struct list *list, const char *address)
     status = scan(list);
     query_close(&list->query);
   } else {
-    query_failed(list, status, true);
+    server_failed(list, status, true);
   }
   if (status == FAIRLOCK_OK) return;
   char *shown = bytes_shown(address, strlen(address));
@@ -597,7 +587,7 @@ static void list_master(struct list *list, const char *address)
 static void list_cluster(struct list *list)
 {
   int status = nodes_of_cluster(&list->masters, &list->query, false);
-  if (status != FAIRLOCK_OK) query_failed(list, status, false);
+  if (status != FAIRLOCK_OK) server_failed(list, status, false);
   else (void)nodes_of_cluster(&list->replicas, &list->query, true);
   query_close(&list->query);
   for (size_t i = 0; i < list->masters.count && status == FAIRLOCK_OK; i++)
@@ -631,7 +621,7 @@ static void read_servers(struct list *list)
   list->query.session = &list->second;
   int status = query_open(&list->query, address);
   if (status != FAIRLOCK_OK) {
-    query_failed(list, status, false);
+    server_failed(list, status, false);
   } else if (list->query.cluster) {
     list_cluster(list);
   } else {
@@ -663,8 +653,7 @@ static void put_metrics(struct list *list, int64_t took_ms)
   const char *wanted = list->pattern;
   char *url = session_url(&list->session);
   char *pattern = wanted != NULL ? bytes_shown(wanted, strlen(wanted)) : NULL;
-  const struct list_metrics metrics = {.url = url,
-                                       .pattern = pattern,
+  const struct list_metrics metrics = {.labels = {.url = url, .pattern = pattern},
                                        .entries = list->entries,
                                        .count = list->entry_count,
                                        .most = list->metrics_locks,
@@ -708,61 +697,42 @@ static int list_locks(struct list *list)
 
 /* The command line */
 
-static bool take_form(struct list *list, const struct command_line *line, enum form form)
-{
-  bool other = list->form != TEXT && list->form != form;
-  list->form = form;
-  if (other) misused(line, "give one of --json, --null and --metrics");
-  return !other;
-}
-
 /* With such a name `fairlock run` writes JSON, and the metrics of a server have no form in JSON. */
-static bool is_metrics_file(const struct command_line *line, const char *path)
+static bool good_metrics_file(const struct command_line *line, const char *path)
 {
-  bool json = exposition_is_json(path);
+  if (path == NULL) return true;
   if (*path == 0) misused(line, "--metrics-file needs the name of a file");
-  else if (json)
+  else if (exposition_is_json(path))
     misused(line,
             "--metrics-file writes Prometheus's format, not JSON as the name %s promises: "
             "see --json",
             path);
-  return *path != 0 && !json;
+  else return true;
+  return false;
 }
 
-static bool take_option(struct list *list, const struct command_line *line, int option)
+static int settle(struct list *list, const struct command_line *line)
 {
-  switch (option) {
-  case OPTION_JSON:
-    return take_form(list, line, JSON);
-  case '0':
-    return take_form(list, line, NAMES);
-  case OPTION_METRICS_FILE:
-    list->metrics_file = optarg;
-    return is_metrics_file(line, optarg) && take_form(list, line, METRICS);
-  case OPTION_METRICS:
-    return take_form(list, line, METRICS);
-  case OPTION_METRICS_LOCKS:
-    return parse_count(line, "--metrics-locks", optarg, 0, MOST_METRICS_LOCKS,
-                       &list->metrics_locks) &&
-           take_form(list, line, METRICS);
-  default:
-    return false;
-  }
+  bool metrics = list->metrics || list->metrics_file != NULL || list->metrics_locks != NOT_GIVEN;
+  if (!good_metrics_file(line, list->metrics_file)) return EXIT_USAGE;
+  if (list->json + list->null + metrics > 1)
+    return misused(line, "give one of --json, --null and --metrics");
+  list->form = list->json ? JSON : list->null ? NAMES : metrics ? METRICS : TEXT;
+  if (list->metrics_locks == NOT_GIVEN) list->metrics_locks = METRICS_LOCKS;
+  if (line->count > 1)
+    return misused(line, "one PATTERN at a time: '%s' is one too many (quote it)",
+                   line->arguments[1]);
+  list->pattern = line->arguments[0];
+  return EXIT_DONE;
 }
 
 int list_command(int argc, char **argv)
 {
-  static struct list list;
-  struct command_line line = {.command = "list", .usage = USAGE};
-  int option;
-  list.metrics_locks = METRICS_LOCKS;
-  while ((option = next_option(&line, argc, argv, ":h0", options, help)) != -1)
-    if (!take_option(&list, &line, option)) return EXIT_USAGE;
-  if (optind + 1 < argc)
-    return misused(&line, "one PATTERN at a time: '%s' is one too many (quote it)",
-                   argv[optind + 1]);
-  if (optind < argc) list.pattern = argv[optind];
-  int status = session_prepare(&list.session, &line);
+  static struct list list = {.metrics_locks = NOT_GIVEN};
+  struct command_line line = usage;
+  int status = parse_options(&line, &list, argc, argv);
+  if (status == EXIT_DONE) status = settle(&list, &line);
+  if (status == EXIT_DONE) status = session_prepare(&list.session, &line);
   if (status == EXIT_DONE) status = session_second(&list.second, &list.session, &line);
   if (status == EXIT_DONE) status = list_locks(&list);
   free(line.url);

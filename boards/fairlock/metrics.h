@@ -21,11 +21,9 @@ struct metrics {
   /* the agent's counters, in memory that it shares with `fairlock run` */
   struct metrics_shared *shared;
 
-  /*
-   * in long_clock_ms(): begin of the run, of the hold (if was_acquired), and its end (if has_ended)
-   */
+  /* in long_clock_ms(): begin of the run, of the hold, and the end of the latter; 0: not yet */
   int64_t started, acquired, ended;
-  bool was_acquired, has_ended, was_lost;
+  bool was_lost;
 
   /* in ms since 1970; stopped_ms: 0 until the run ends */
   int64_t started_ms, stopped_ms;

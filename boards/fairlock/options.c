@@ -8,35 +8,113 @@
 
 #include "options.h"
 
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "command.h"
 #include "fairlock.h"
 #include "text.h"
 #include "url.h"
 
-const char common_help[] =
-    "  --url URL            the server: redis://[user:password@]host[:port][/db],\n"
-    "                       redis+sentinel://[user:password@]host[:port],.../service[/db],\n"
-    "                       redis+cluster://[user:password@]host[:port],..., or\n"
-    "                       unix:///path. Default: $FAIRLOCK_URL, redis://127.0.0.1:6379.\n"
-    "                       TLS: rediss instead of redis; ?sentinel_tls=false at the end:\n"
-    "                       not to Sentinels; ?sentinel_tls=true: to Sentinels\n"
-    "  --password-file FILE read the password from the first line of FILE, at each connection.\n"
-    "                       Default: the URL's, $FAIRLOCK_PASSWORD\n"
-    "  --sentinel-user USER the user for the Sentinels. Default: $FAIRLOCK_SENTINEL_USER\n"
-    "  --sentinel-password-file FILE\n"
-    "                       their password. Default: $FAIRLOCK_SENTINEL_PASSWORD\n"
-    "  --cacert FILE        TLS: trust these CAs. Default: $FAIRLOCK_CACERT, the system's\n"
-    "  --cacertdir DIR      TLS: trust the CAs in DIR. Default: $FAIRLOCK_CACERTDIR\n"
-    "  --cert FILE          TLS: our certificate. Default: $FAIRLOCK_CERT, none\n"
-    "  --key FILE           TLS: its key. Default: $FAIRLOCK_KEY, in the same file\n"
-    "  --sni NAME           TLS: the server's name. Default: $FAIRLOCK_SNI, the host's\n"
-    "  --insecure           TLS: do not check the server's certificate\n"
-    "  -h, --help           print this\n";
+#define MOST_ROWS   48
+#define HELP_INDENT 23
+#define LONG_ONLY   256 /* the value of an option without a letter: this, and its index */
+
+#define OF(member) offsetof(struct command_line, member)
+
+/* The options of all subcommands. */
+static const struct option_row common[] = {
+    {"url", 0, OPTION_URL, OF(url), "URL",
+     .help = "the server: redis://[user:password@]host[:port][/db],\n"
+             "redis+sentinel://[user:password@]host[:port],.../service[/db],\n"
+             "redis+cluster://[user:password@]host[:port],..., or\n"
+             "unix:///path. Default: $FAIRLOCK_URL, redis://127.0.0.1:6379.\n"
+             "TLS: rediss instead of redis; ?sentinel_tls=false at the end:\n"
+             "not to Sentinels; ?sentinel_tls=true: to Sentinels"},
+    {"password-file", 0, OPTION_TEXT, OF(password_file), "FILE",
+     .help = "read the password from the first line of FILE, at each connection.\n"
+             "Default: the URL's, $FAIRLOCK_PASSWORD"},
+    {"sentinel-user", 0, OPTION_TEXT, OF(sentinel_user), "USER",
+     .help = "the user for the Sentinels. Default: $FAIRLOCK_SENTINEL_USER"},
+    {"sentinel-password-file", 0, OPTION_TEXT, OF(sentinel_password_file), "FILE",
+     .help = "their password. Default: $FAIRLOCK_SENTINEL_PASSWORD"},
+    {"cacert", 0, OPTION_TEXT, OF(tls.ca_file), "FILE",
+     .help = "TLS: trust these CAs. Default: $FAIRLOCK_CACERT, the system's"},
+    {"cacertdir", 0, OPTION_TEXT, OF(tls.ca_folder), "DIR",
+     .help = "TLS: trust the CAs in DIR. Default: $FAIRLOCK_CACERTDIR"},
+    {"cert", 0, OPTION_TEXT, OF(tls.certificate), "FILE",
+     .help = "TLS: our certificate. Default: $FAIRLOCK_CERT, none"},
+    {"key", 0, OPTION_TEXT, OF(tls.key), "FILE",
+     .help = "TLS: its key. Default: $FAIRLOCK_KEY, in the same file"},
+    {"sni", 0, OPTION_TEXT, OF(tls.name), "NAME",
+     .help = "TLS: the server's name. Default: $FAIRLOCK_SNI, the host's"},
+    {"insecure", 0, OPTION_FLAG, OF(tls.insecure), NULL,
+     .help = "TLS: do not check the server's certificate"},
+    {"help", 'h', OPTION_HELP, 0, NULL, .help = "print this"},
+    {0},
+};
+
+/* All rows of a subcommand, its own first. */
+struct rows {
+  const struct option_row *row[MOST_ROWS];
+  size_t count;
+};
+
+static void add_rows(struct rows *rows, const struct option_row *table)
+{
+  for (; table->name != NULL && rows->count < MOST_ROWS; table++)
+    rows->row[rows->count++] = table;
+}
+
+/* The index of the first row with this letter. */
+static size_t index_of(const struct rows *rows, int letter)
+{
+  size_t i = 0;
+  while (i + 1 < rows->count && rows->row[i]->letter != letter)
+    i++;
+  return i;
+}
+
+static bool takes_value(const struct option_row *row)
+{
+  return row->kind != OPTION_FLAG && row->kind != OPTION_HELP;
+}
+
+/* The help */
+
+static void print_row(const struct option_row *row, bool with_letter)
+{
+  char names[64];
+  const char letter[] = {'-', (char)row->letter, ',', ' ', 0};
+  int size = snprintf(names, sizeof names, "  %s--%s%s%s", with_letter ? letter : "", row->name,
+                      row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
+  fputs(names, stdout);
+  if (size < HELP_INDENT) printf("%*s", HELP_INDENT - size, "");
+  else printf("\n%*s", HELP_INDENT, "");
+  for (const char *at = row->help; *at != 0; at++) {
+    putchar(*at);
+    if (*at == '\n') printf("%*s", HELP_INDENT, "");
+  }
+  putchar('\n');
+}
+
+static void print_help(const struct command_line *line, const struct rows *rows)
+{
+  printf("usage: %s\n%s\n", line->usage, line->about);
+  for (size_t i = 0; i < rows->count; i++) {
+    const struct option_row *row = rows->row[i];
+    bool with_letter = row->letter != 0 && index_of(rows, row->letter) == i;
+    if (row->help != NULL) print_row(row, with_letter);
+  }
+  printf("\n%s", line->statuses);
+  exit(end_output(EXIT_DONE));
+}
+
+/* Values */
 
 static char *take_url(char *argument)
 {
@@ -49,75 +127,188 @@ static char *take_url(char *argument)
   return copy;
 }
 
-static void print_help(const char *const *help)
+/*
+ * Parses a decimal number, which an s may follow, and sets *value to its thousandths, rounded up;
+ * UINT64_MAX: it is too large.
+ */
+static bool parse_thousandths(const char *text, uint64_t *value)
 {
-  for (; *help != NULL; help++)
-    fputs(*help, stdout);
-  exit(end_output(EXIT_DONE));
+  uint64_t sum = 0;
+  uint64_t unit = 1000; /* after the point: the value of a 1 in the next place */
+  bool point = false;
+  bool digits = false;
+  bool more = false;
+  for (; *text != 0; text++) {
+    if (*text == '.' && !point) {
+      point = true;
+    } else if (*text == 's' && digits && text[1] == 0) {
+      break;
+    } else if (*text < '0' || *text > '9') {
+      return false;
+    } else {
+      uint64_t digit = (uint64_t)(*text - '0');
+      digits = true;
+      if (!point) {
+        if (sum > UINT64_MAX / 20) sum = UINT64_MAX / 20;
+        sum = 10 * sum + 1000 * digit;
+      } else {
+        unit /= 10;
+        if (unit == 0 && digit > 0) more = true;
+        sum += unit * digit;
+      }
+    }
+  }
+  *value = sum + more;
+  return digits;
 }
 
+static bool parse_seconds(const struct command_line *line, const char *option, const char *text,
+                          uint32_t least, uint32_t most, uint32_t *ms)
+{
+  uint64_t value = 0;
+  if (!parse_thousandths(text, &value)) {
+    misused(line, "%s needs a number of seconds, such as 10, 0.5 or 10s, not '%s'", option, text);
+    return false;
+  }
+  if (value < least || value > most) {
+    misused(line, "%s needs %g to %lu seconds, not '%s'", option, least / 1000.0,
+            (unsigned long)(most / 1000), text);
+    return false;
+  }
+  *ms = (uint32_t)value;
+  return true;
+}
+
+bool parse_count(const struct command_line *line, const char *source, const char *what,
+                 const char *text, uint32_t least, uint32_t most, uint32_t *count)
+{
+  size_t size = strlen(text);
+  bool digits = size > 0 && size <= 4 && strspn(text, "0123456789") == size;
+  unsigned long value = digits ? strtoul(text, NULL, 10) : 0;
+  if (digits && value >= least && value <= most) {
+    *count = (uint32_t)value;
+    return true;
+  }
+  misused(line, "%s needs %s from %lu to %lu, not '%s'", source, what, (unsigned long)least,
+          (unsigned long)most, text);
+  return false;
+}
+
+/* Parses the name of a choice, in any case; that of a signal may begin with SIG. */
+static bool parse_choice(const struct command_line *line, const char *option, const char *text,
+                         const struct choice *choices, int *number)
+{
+  char names[96];
+  size_t size = 0;
+  const char *name = strncasecmp(text, "sig", 3) == 0 ? text + 3 : text;
+  for (const struct choice *at = choices; at->name != NULL && size < sizeof names; at++) {
+    const char *before = at == choices ? "" : at[1].name == NULL ? " or " : ", ";
+    size += (size_t)snprintf(names + size, sizeof names - size, "%s%s", before, at->name);
+    if (strcasecmp(name, at->name) != 0) continue;
+    *number = at->number;
+    return true;
+  }
+  misused(line, "%s needs %s, not '%s'", option, names, text);
+  return false;
+}
+
+/* Stores the value of an option; value is NULL if it has none. Returns false after a complaint. */
+static bool take(const struct command_line *line, const struct option_row *row, void *target,
+                 char *value)
+{
+  char option[64];
+  if (row->letter != 0) snprintf(option, sizeof option, "-%c", row->letter);
+  else snprintf(option, sizeof option, "--%s", row->name);
+  switch (row->kind) {
+  case OPTION_FLAG:
+    *(bool *)target = true;
+    return true;
+  case OPTION_TEXT:
+    *(const char **)target = value;
+    return true;
+  case OPTION_URL:
+    free(*(char **)target);
+    *(char **)target = take_url(value);
+    return true;
+  case OPTION_SECONDS:
+    return parse_seconds(line, option, value, row->least, row->most, target);
+  case OPTION_COUNT:
+    return parse_count(line, option, "a number", value, row->least, row->most, target);
+  case OPTION_STATUS:
+    return parse_count(line, option, "an exit status", value, 0, 255, target);
+  case OPTION_CHOICE:
+    return parse_choice(line, option, value, row->choices, target);
+  default:
+    return false;
+  }
+}
+
+/* The command line */
+
 /* Complains about the option that getopt_long() has just refused. */
-static void complain_option(const struct command_line *line, int what, char **argv)
+static int complain_of_option(const struct command_line *line, int what, char **argv)
 {
   const char *argument = argv[optind - 1];
   int size = (int)strcspn(argument, "=");
   bool is_long = strncmp(argument, "--", 2) == 0;
-  if (what == ':' && is_long) misused(line, "%s needs a value", argument);
-  else if (what == ':') misused(line, "-%c needs a value", optopt);
-  else if (!is_long) misused(line, "there is no option -%c", optopt);
-  else if (optopt != 0) misused(line, "%.*s takes no value", size, argument);
-  else misused(line, "there is no option %.*s, or it is ambiguous", size, argument);
+  if (what == ':' && is_long) return misused(line, "%s needs a value", argument);
+  if (what == ':') return misused(line, "-%c needs a value", optopt);
+  if (!is_long) return misused(line, "there is no option -%c", optopt);
+  if (optopt != 0) return misused(line, "%.*s takes no value", size, argument);
+  return misused(line, "there is no option %.*s, or it is ambiguous", size, argument);
 }
 
-int next_option(struct command_line *line, int argc, char **argv, const char *letters,
-                const struct option *options, const char *const *help)
+/* What getopt_long() has to know of the rows; letters has room for two characters more a row. */
+static void describe(const struct rows *rows, bool name_ends, char *letters, struct option *options)
 {
+  if (name_ends) *letters++ = '+';
+  *letters++ = ':';
+  for (size_t i = 0; i < rows->count; i++) {
+    const struct option_row *row = rows->row[i];
+    bool value = takes_value(row);
+    options[i] = (struct option){.name = row->name,
+                                 .has_arg = value ? required_argument : no_argument,
+                                 .val = row->letter != 0 ? row->letter : LONG_ONLY + (int)i};
+    if (row->letter == 0) continue;
+    *letters++ = (char)row->letter;
+    if (value) *letters++ = ':';
+  }
+  *letters = 0;
+}
+
+int parse_options(struct command_line *line, void *target, int argc, char **argv)
+{
+  struct rows rows = {0};
+  struct option options[MOST_ROWS + 1] = {{0}};
+  char letters[2 * MOST_ROWS + 3];
+  add_rows(&rows, line->options);
+  size_t own = rows.count;
+  add_rows(&rows, common);
+  describe(&rows, line->name_ends, letters, options);
   opterr = 0;
   for (;;) {
     int option = getopt_long(argc, argv, letters, options, NULL);
-    switch (option) {
-    case OPTION_HELP:
-      print_help(help);
-      break;
-    case OPTION_URL:
-      free(line->url);
-      line->url = take_url(optarg);
-      break;
-    case OPTION_PASSWORD_FILE:
-      line->password_file = optarg;
-      break;
-    case OPTION_SENTINEL_USER:
-      line->sentinel_user = optarg;
-      break;
-    case OPTION_SENTINEL_PASSWORD_FILE:
-      line->sentinel_password_file = optarg;
-      break;
-    case OPTION_CACERT:
-      line->tls.ca_file = optarg;
-      break;
-    case OPTION_CACERTDIR:
-      line->tls.ca_folder = optarg;
-      break;
-    case OPTION_CERT:
-      line->tls.certificate = optarg;
-      break;
-    case OPTION_KEY:
-      line->tls.key = optarg;
-      break;
-    case OPTION_SNI:
-      line->tls.name = optarg;
-      break;
-    case OPTION_INSECURE:
-      line->tls.insecure = true;
-      break;
-    case '?':
-    case ':':
-      complain_option(line, option, argv);
-      return '?';
-    default:
-      return option;
-    }
+    if (option == -1) break;
+    if (option == '?' || option == ':') return complain_of_option(line, option, argv);
+    size_t i = option >= LONG_ONLY ? (size_t)(option - LONG_ONLY) : index_of(&rows, option);
+    char *base = i < own ? target : (void *)line;
+    if (rows.row[i]->kind == OPTION_HELP) print_help(line, &rows);
+    if (!take(line, rows.row[i], base + rows.row[i]->target, optarg)) return EXIT_USAGE;
   }
+  line->count = argc - optind;
+  line->arguments = argv + optind;
+  return EXIT_DONE;
+}
+
+int size_of_common_option(const char *argument)
+{
+  size_t size = strcspn(argument, "=");
+  if (size < 2 || strncmp(argument, "--", 2) != 0) return 0;
+  for (const struct option_row *row = common; row->kind != OPTION_HELP; row++) {
+    if (strlen(row->name) != size - 2 || strncmp(argument + 2, row->name, size - 2) != 0) continue;
+    return takes_value(row) && argument[size] == 0 ? 2 : 1;
+  }
+  return 0;
 }
 
 int misused(const struct command_line *line, const char *format, ...)
@@ -169,6 +360,15 @@ bool good_name(const struct command_line *line, const char *name)
   return false;
 }
 
+const char *only_name(const struct command_line *line)
+{
+  if (line->count == 0) misused(line, "the NAME of a lock is missing");
+  else if (line->count > 1)
+    misused(line, "one lock at a time: '%s' is one too many", line->arguments[1]);
+  else if (good_name(line, line->arguments[0])) return line->arguments[0];
+  return NULL;
+}
+
 bool good_id(const struct command_line *line, const char *source, const char *id)
 {
   size_t size = strlen(id);
@@ -186,90 +386,4 @@ bool good_id(const struct command_line *line, const char *source, const char *id
             size);
   free(shown);
   return false;
-}
-
-/*
- * Parses a decimal number, which an s may follow, and sets *value to its thousandths, rounded up;
- * UINT64_MAX: it is too large.
- */
-static bool parse_thousandths(const char *text, uint64_t *value)
-{
-  uint64_t sum = 0;
-  uint64_t unit = 1000; /* after the point: the value of a 1 in the next place */
-  bool point = false;
-  bool digits = false;
-  bool more = false;
-  for (; *text != 0; text++) {
-    if (*text == '.' && !point) {
-      point = true;
-    } else if (*text == 's' && digits && text[1] == 0) {
-      break;
-    } else if (*text < '0' || *text > '9') {
-      return false;
-    } else {
-      uint64_t digit = (uint64_t)(*text - '0');
-      digits = true;
-      if (!point) {
-        if (sum > UINT64_MAX / 20) sum = UINT64_MAX / 20;
-        sum = 10 * sum + 1000 * digit;
-      } else {
-        unit /= 10;
-        if (unit == 0 && digit > 0) more = true;
-        sum += unit * digit;
-      }
-    }
-  }
-  *value = sum + more;
-  return digits;
-}
-
-bool parse_seconds(const struct command_line *line, const char *option, const char *text,
-                   uint32_t least, uint32_t most, uint32_t *ms)
-{
-  uint64_t value = 0;
-  if (!parse_thousandths(text, &value)) {
-    misused(line, "%s needs a number of seconds, such as 10, 0.5 or 10s, not '%s'", option, text);
-    return false;
-  }
-  if (value < least || value > most) {
-    misused(line, "%s needs %g to %lu seconds, not '%s'", option, least / 1000.0,
-            (unsigned long)(most / 1000), text);
-    return false;
-  }
-  *ms = (uint32_t)value;
-  return true;
-}
-
-/* Parses digits. Returns -1 if text has anything else, or is more than `most`. */
-static long number_of(const char *text, long most)
-{
-  size_t size = strlen(text);
-  if (size == 0 || size > 4 || strspn(text, "0123456789") != size) return -1;
-  long value = strtol(text, NULL, 10);
-  return value <= most ? value : -1;
-}
-
-bool parse_count(const struct command_line *line, const char *source, const char *text,
-                 uint32_t least, uint32_t most, uint32_t *count)
-{
-  long value = number_of(text, (long)most);
-  if (value < (long)least) {
-    misused(line, "%s needs a number from %lu to %lu, not '%s'", source, (unsigned long)least,
-            (unsigned long)most, text);
-    return false;
-  }
-  *count = (uint32_t)value;
-  return true;
-}
-
-bool parse_exit_status(const struct command_line *line, const char *option, const char *text,
-                       int *status)
-{
-  long value = number_of(text, 255);
-  if (value < 0) {
-    misused(line, "%s needs an exit status from 0 to 255, not '%s'", option, text);
-    return false;
-  }
-  *status = (int)value;
-  return true;
 }

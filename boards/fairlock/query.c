@@ -121,6 +121,14 @@ int query_refused(struct query *query, const struct resp_event *event)
   return FAIRLOCK_REFUSED;
 }
 
+int query_failed(struct query *query, const struct session *first, int status, bool beside)
+{
+  if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED)
+    session_reason(query->session, query->connected, query->error);
+  return (beside ? session_other_failed : session_failed)(first, status, query->address,
+                                                          query->error);
+}
+
 int query_time(struct query *query, int64_t *server_ms)
 {
   struct resp_event event;

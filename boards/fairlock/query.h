@@ -69,6 +69,12 @@ int query_event(struct query *query, struct resp_event *event);
 bool query_is_error(const struct resp_event *event);
 int query_refused(struct query *query, const struct resp_event *event);
 
+/*
+ * Complains that the query's server has failed, and returns the exit status. first: the session of
+ * the client; beside: another server has accepted us before.
+ */
+int query_failed(struct query *query, const struct session *first, int status, bool beside);
+
 /* Asks for the server's time, in ms since 1970. Returns a status. */
 int query_time(struct query *query, int64_t *server_ms);
 

@@ -209,8 +209,7 @@ static void take_secrets(struct session *session)
   free(without);
 }
 
-/* The value of an environment variable; NULL if it is not set or empty. */
-static const char *from_environment(const char *name)
+const char *from_environment(const char *name)
 {
   const char *value = getenv(name);
   return value != NULL && *value != 0 ? value : NULL;

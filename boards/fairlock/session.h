@@ -134,6 +134,9 @@ bool session_may_pass(struct session *session, int status);
 /* Why there was no password for the last connection; "": there was, or it needs none. */
 void session_no_password(struct session *session, char text[FAIRLOCK_ERROR_SIZE]);
 
+/* The value of an environment variable; NULL if it is not set or empty. */
+const char *from_environment(const char *name);
+
 /* The exit status for a status of the library. */
 int exit_status_of(int status);
 

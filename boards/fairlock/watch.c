@@ -17,29 +17,8 @@
 #include "inspection.h"
 #include "text.h"
 
-#define USAGE       "fairlock watch [--interval SECONDS] [OPTION]... NAME"
 #define INTERVAL_MS 500U
 #define OTHER_LINES 4 /* lines of the picture other than those of waiters */
-
-static const char *const help[] = {
-    "usage: " USAGE "\n"
-    "\n"
-    "Shows who holds the lock NAME and who waits for it, live, until it is interrupted: since\n"
-    "when at the earliest, and for how long it has been seen to wait. When its output is not\n"
-    "a terminal, it prints a line for each change.\n"
-    "\n"
-    "  -i, --interval SECONDS\n"
-    "                       how often to look. Default: 0.5\n",
-    common_help,
-    "\n"
-    "Exit status: that of the signal that ends it (Ctrl-C), or 64 usage, 66 no password file,\n"
-    "71 no output, 75 server unreachable at the start, 76 protocol error, 77 denied, 78 a\n"
-    "replica, or the wrong node of a cluster.\n",
-    NULL,
-};
-
-static const struct option options[] = {
-    COMMON_OPTIONS, {"interval", required_argument, NULL, 'i'}, {0}};
 
 struct watch {
   struct session session;
@@ -50,6 +29,27 @@ struct watch {
   int status;  /* the status of the last look */
   char *place; /* the server that was printed last; NULL: none was */
   struct inspection seen;
+};
+
+static const struct option_row options[] = {
+    {"interval", 'i', OPTION_SECONDS, offsetof(struct watch, interval_ms), "SECONDS",
+     .help = "how often to look. Default: 0.5", .least = 10, .most = 3600000},
+    {0},
+};
+
+static const struct command_line usage = {
+    .command = "watch",
+    .usage = "fairlock watch [--interval SECONDS] [OPTION]... NAME",
+    .about =
+        "\n"
+        "Shows who holds the lock NAME and who waits for it, live, until it is interrupted: since\n"
+        "when at the earliest, and for how long it has been seen to wait. When its output is not\n"
+        "a terminal, it prints a line for each change.\n",
+    .statuses =
+        "Exit status: that of the signal that ends it (Ctrl-C), or 64 usage, 66 no password file,\n"
+        "71 no output, 75 server unreachable at the start, 76 protocol error, 77 denied, 78 a\n"
+        "replica, or the wrong node of a cluster.\n",
+    .options = options,
 };
 
 /* Prints the time of day, with milliseconds. */
@@ -184,18 +184,11 @@ static int watch_lock(struct watch *watch)
 int watch_command(int argc, char **argv)
 {
   static struct watch watch;
-  struct command_line line = {.command = "watch", .usage = USAGE};
-  int option;
+  struct command_line line = usage;
   watch.interval_ms = INTERVAL_MS;
-  while ((option = next_option(&line, argc, argv, ":hi:", options, help)) != -1) {
-    if (option != 'i' || !parse_seconds(&line, "-i", optarg, 10, 3600000, &watch.interval_ms))
-      return EXIT_USAGE;
-  }
-  if (optind == argc) return misused(&line, "the NAME of a lock is missing");
-  if (optind + 1 < argc)
-    return misused(&line, "one lock at a time: '%s' is one too many", argv[optind + 1]);
-  if (!good_name(&line, argv[optind])) return EXIT_USAGE;
-  watch.name = argv[optind];
+  if (parse_options(&line, &watch, argc, argv) != EXIT_DONE) return EXIT_USAGE;
+  watch.name = only_name(&line);
+  if (watch.name == NULL) return EXIT_USAGE;
   watch.shown = bytes_shown(watch.name, strlen(watch.name));
   watch.terminal = isatty(STDOUT_FILENO) != 0;
   int status = session_prepare(&watch.session, &line);
