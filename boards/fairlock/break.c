@@ -325,11 +325,7 @@ static int ask_each(struct breaking *breaking)
   size_t deaf = 0;
   size_t gone = 0;
   size_t count = breaking->meant_count;
-  breaking->asked = calloc(count, sizeof *breaking->asked);
-  if (breaking->asked == NULL) {
-    complain("out of memory");
-    return EXIT_SYSTEM;
-  }
+  breaking->asked = grown(NULL, count * sizeof *breaking->asked);
   for (size_t i = 0; i < count; i++) {
     int status = ask_one(breaking, &breaking->meant[i]);
     deaf += status == FAIRLOCK_NOT_LISTENING;
@@ -409,7 +405,7 @@ int break_command(int argc, char **argv)
   if (status == EXIT_DONE) status = session_prepare(&breaking.session, &line);
   if (status == EXIT_DONE) status = session_connect(&breaking.session);
   if (status == EXIT_DONE) {
-    breaking.shown = bytes_shown(breaking.name, strlen(breaking.name));
+    breaking.shown = printable(breaking.name, strlen(breaking.name));
     status = end_output(break_lock(&breaking));
     inspection_clear(&breaking.seen);
     free(breaking.asked);

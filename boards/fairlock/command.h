@@ -8,8 +8,8 @@
  *   options.c      parses numbers, names and the options that all subcommands have
  *   url.c          takes passwords out of URLs
  *   session.c      a client of that server; turns statuses into messages and exit statuses
- *   tls.h          TLS, in tls/openssl.c or tls/none.c
- *   text.c         prints names and ids, which may be any bytes
+ *   tls/           TLS, or none
+ *   text.c         prints names and ids, which may be any bytes; memory for them
  *
  *   run.c          `fairlock run`
  *   agent.c       a second process, which holds the lock
@@ -22,8 +22,7 @@
  *   status.c, watch.c, break.c   those subcommands
  *   inspection.c   reads a lock for them, and for list
  *   list.c         `fairlock list`
- *   query.c        sends requests that the library does not have
- *   nodes.c        finds the nodes of a cluster, and the replicas of a master
+ *   query.c        sends requests that the library does not have, and finds other servers
  *   list_metrics.c writes metrics of all locks
  *   exposition.c   the format and the files of metrics, for run and list
  *   load.c         `fairlock load`

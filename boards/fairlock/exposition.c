@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "text.h"
+
 void exposition_begin(FILE *to, const struct metric *metric)
 {
   fprintf(to, "# HELP fairlock_%s %s\n", metric->name, metric->help);
@@ -95,7 +97,8 @@ static bool write_new(const char *path, exposition_function *write, const void *
     if (descriptor >= 0) (void)close(descriptor);
     return false;
   }
-  bool written = write(file, context) && !ferror(file);
+  write(file, context);
+  bool written = !ferror(file);
   return fclose(file) == 0 && written;
 }
 
@@ -113,8 +116,7 @@ const char *exposition_replace(const char *path, exposition_function *write, con
 {
   if (!may_replace(path)) return "Not a regular file";
   size_t size = strlen(path) + 24;
-  char *temporary = malloc(size);
-  if (temporary == NULL) return strerror(ENOMEM);
+  char *temporary = grown(NULL, size);
   snprintf(temporary, size, "%s.%ld", path, (long)getpid());
   bool done = write_new(temporary, write, context) && rename(temporary, path) == 0;
   int error = errno;

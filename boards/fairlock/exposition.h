@@ -44,8 +44,8 @@ void exposition_print_seconds(FILE *to, int64_t ms);
 /* Returns true if the name of the file asks for JSON. */
 bool exposition_is_json(const char *path);
 
-/* Writes what the file is to contain. Returns false when there is no memory. */
-typedef bool exposition_function(FILE *to, const void *context);
+/* Writes what the file is to contain. */
+typedef void exposition_function(FILE *to, const void *context);
 
 /*
  * Replaces or creates the file at path. The new file is written next to it, under a name that ends

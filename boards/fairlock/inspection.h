@@ -44,7 +44,6 @@ struct inspection {
   size_t waiter_room;
   size_t left_out; /* waiters that are counted here only: see KEPT_MAX in inspection.c */
   size_t kept;     /* bytes */
-  bool out_of_memory;
 };
 
 /*

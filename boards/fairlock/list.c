@@ -22,7 +22,6 @@
 #include "exposition.h"
 #include "inspection.h"
 #include "list.h"
-#include "nodes.h"
 #include "query.h"
 #include "text.h"
 
@@ -68,7 +67,7 @@ struct list {
   struct nodes replicas; /* of those masters, if servers move */
   char cursor[32];
   struct candidate *page;
-  size_t page_count, page_size, page_bytes;
+  size_t page_count, page_room, page_bytes;
   struct entry *entries;
   size_t entry_count, entry_room;
   int64_t server_ms; /* the server's time, as it was at asked_at */
@@ -116,22 +115,6 @@ static const char queue_prefix[] = "redisson_lock_queue:";
 /* SCAN has one pattern and no "or". This one matches both prefixes and few other keys. */
 static const char both_prefixes[] = "[fr][ae][id][ri][ls][os][co][kn][:_]*";
 
-static void *grown(void *memory, size_t size)
-{
-  void *more = realloc(memory, size);
-  if (more != NULL) return more;
-  complain("out of memory");
-  exit(EXIT_SYSTEM);
-}
-
-static char *copied(const void *bytes, size_t size)
-{
-  char *copy = grown(NULL, size + 1);
-  memcpy(copy, bytes, size);
-  copy[size] = 0;
-  return copy;
-}
-
 /* Candidates */
 
 /*
@@ -168,10 +151,7 @@ static void add_candidate(struct list *list, const struct resp_event *event)
   struct candidate found = {0};
   if (event->type != RESP_BULK_STRING || event->cut) return;
   if (!find_name(&found, event->data, event->size)) return;
-  if (list->page_count == list->page_size) {
-    list->page_size = list->page_size > 0 ? 2 * list->page_size : BATCH;
-    list->page = grown(list->page, list->page_size * sizeof *list->page);
-  }
+  list->page = with_room(list->page, list->page_count, &list->page_room, sizeof *list->page);
   list->page[list->page_count++] = found;
   list->page_bytes += sizeof found + found.size;
 }
@@ -332,10 +312,8 @@ static void add_entry(struct list *list, const char *name, size_t size,
   char address[ADDRESS_SIZE];
   session_address(&list->session, FAIRLOCK_OK, address);
   const char *server = *address != 0 ? address : list->session.server.shown;
-  if (list->entry_count == list->entry_room) {
-    list->entry_room = list->entry_room > 0 ? 2 * list->entry_room : BATCH;
-    list->entries = grown(list->entries, list->entry_room * sizeof *list->entries);
-  }
+  list->entries =
+      with_room(list->entries, list->entry_count, &list->entry_room, sizeof *list->entries);
   struct entry *entry = &list->entries[list->entry_count++];
   entry->name = copied(name, size);
   entry->size = size;
@@ -414,7 +392,7 @@ static bool concerns_lock(int status)
 static void complain_lock(struct list *list, const char *name, size_t size, int status,
                           const char *error)
 {
-  char *shown = bytes_shown(name, size);
+  char *shown = printable(name, size);
   char *words = session_words(error);
   complain("%s cannot be read: %s%s", shown, fairlock_status_text(status), words);
   free(words);
@@ -579,7 +557,7 @@ static void list_master(struct list *list, const char *address)
     server_failed(list, status, true);
   }
   if (status == FAIRLOCK_OK) return;
-  char *shown = bytes_shown(address, strlen(address));
+  char *shown = printable(address, strlen(address));
   complain("some or all locks of %s are missing from the list", shown);
   free(shown);
 }
@@ -643,7 +621,7 @@ static void print_bytes(const struct entry *entry)
     putchar(0);
     return;
   }
-  char *shown = bytes_shown(entry->name, entry->size);
+  char *shown = printable(entry->name, entry->size);
   complain("%s has a zero byte in its name, and is left out", shown);
   free(shown);
 }
@@ -652,7 +630,7 @@ static void put_metrics(struct list *list, int64_t took_ms)
 {
   const char *wanted = list->pattern;
   char *url = session_url(&list->session);
-  char *pattern = wanted != NULL ? bytes_shown(wanted, strlen(wanted)) : NULL;
+  char *pattern = wanted != NULL ? printable(wanted, strlen(wanted)) : NULL;
   const struct list_metrics metrics = {.labels = {.url = url, .pattern = pattern},
                                        .entries = list->entries,
                                        .count = list->entry_count,
@@ -666,9 +644,8 @@ static void put_metrics(struct list *list, int64_t took_ms)
       complain("cannot write metrics to %s: %s", list->metrics_file, why);
       list->status = EXIT_SYSTEM;
     }
-  } else if (!list_metrics_write(stdout, &metrics)) {
-    complain("out of memory");
-    list->status = EXIT_SYSTEM;
+  } else {
+    list_metrics_write(stdout, &metrics);
   }
   free(pattern);
   free(url);

@@ -37,6 +37,6 @@ struct list_metrics {
 };
 
 /* Writes a struct list_metrics: an exposition_function. */
-bool list_metrics_write(FILE *to, const void *context);
+void list_metrics_write(FILE *to, const void *context);
 
 #endif

@@ -82,13 +82,13 @@ static int compare(const void *a, const void *b)
   return (one > other) - (one < other); /* by name, by which the list is sorted */
 }
 
-/* The locks, with those first that get samples of their own; NULL when there is no memory. */
+/* The locks, with those first that get samples of their own. */
 static const struct entry **ranked(const struct list_metrics *metrics)
 {
-  const struct entry **locks = malloc((metrics->count + 1) * sizeof *locks);
-  for (size_t i = 0; i < metrics->count && locks != NULL; i++)
+  const struct entry **locks = grown(NULL, (metrics->count + 1) * sizeof *locks);
+  for (size_t i = 0; i < metrics->count; i++)
     locks[i] = &metrics->entries[i];
-  if (locks != NULL) qsort(locks, metrics->count, sizeof *locks, compare);
+  qsort(locks, metrics->count, sizeof *locks, compare);
   return locks;
 }
 
@@ -101,7 +101,7 @@ static void print_of_locks(FILE *to, const struct list_metrics *metrics, const s
   describe(NULL, of_lock);
   exposition_begin(to, &of_lock[which]);
   for (size_t i = 0; i < count; i++) {
-    char *lock = bytes_shown(locks[i]->name, locks[i]->size);
+    char *lock = printable(locks[i]->name, locks[i]->size);
     labels.lock = lock;
     describe(locks[i], of_lock);
     exposition_sample(to, &of_lock[which], &labels);
@@ -109,7 +109,7 @@ static void print_of_locks(FILE *to, const struct list_metrics *metrics, const s
   }
 }
 
-bool list_metrics_write(FILE *to, const void *context)
+void list_metrics_write(FILE *to, const void *context)
 {
   const struct list_metrics *metrics = context;
   size_t count = metrics->count < metrics->most ? metrics->count : metrics->most;
@@ -124,13 +124,11 @@ bool list_metrics_write(FILE *to, const void *context)
                                   "Locks without samples of their own.",
                                   NULL};
   exposition_print(to, reading, 2, &metrics->labels);
-  if (!metrics->read) return true;
+  if (!metrics->read) return;
   const struct entry **locks = ranked(metrics);
-  if (locks == NULL) return false;
   print_sums(to, metrics);
   for (int which = 0; which < BY_LOCK; which++)
     print_of_locks(to, metrics, locks, count, which);
   free(locks);
   exposition_print(to, &left_out, 1, &metrics->labels);
-  return true;
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "nodes.h"
+#include "query.h"
 #include "text.h"
 #include "texts.h"
 
@@ -70,7 +70,7 @@ static void say_loaded(const struct load *load, const char *address)
     print_json_bytes(stdout, "server", server, strlen(server));
     fputs(",\"scripts\":{", stdout);
   } else {
-    char *shown = bytes_shown(server, strlen(server));
+    char *shown = printable(server, strlen(server));
     printf("%s:", shown);
     free(shown);
   }

@@ -81,7 +81,7 @@ static int64_t held_ms(const struct metrics *metrics)
   return (metrics->ended != 0 ? metrics->ended : long_clock_ms()) - metrics->acquired;
 }
 
-static bool write_metrics(FILE *to, const void *context)
+static void write_metrics(FILE *to, const void *context)
 {
   const struct metrics *metrics = context;
   const struct labels labels = {.url = metrics->url, .lock = metrics->shown};
@@ -126,7 +126,6 @@ static bool write_metrics(FILE *to, const void *context)
   } else {
     exposition_print(to, all, count, &labels);
   }
-  return true;
 }
 
 /* The file */
@@ -150,7 +149,7 @@ int metrics_start(struct metrics *metrics, const char *path, const struct sessio
   metrics->started = long_clock_ms();
   metrics->started_ms = time_of_day_ms();
   if (path == NULL) return 0;
-  metrics->shown = bytes_shown(lock, strlen(lock));
+  metrics->shown = printable(lock, strlen(lock));
   metrics->url = session_url(session);
   metrics->shared = mmap(NULL, sizeof *metrics->shared, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);

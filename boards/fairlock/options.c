@@ -118,12 +118,8 @@ static void print_help(const struct command_line *line, const struct rows *rows)
 
 static char *take_url(char *argument)
 {
-  char *copy = strdup(argument);
+  char *copy = copied(argument, strlen(argument));
   url_hide_password(argument);
-  if (copy == NULL) {
-    complain("out of memory");
-    exit(EXIT_SYSTEM);
-  }
   return copy;
 }
 
@@ -162,8 +158,8 @@ static bool parse_thousandths(const char *text, uint64_t *value)
   return digits;
 }
 
-static bool parse_seconds(const struct command_line *line, const char *option, const char *text,
-                          uint32_t least, uint32_t most, uint32_t *ms)
+bool parse_seconds(const struct command_line *line, const char *option, const char *text,
+                   uint32_t least, uint32_t most, uint32_t *ms)
 {
   uint64_t value = 0;
   if (!parse_thousandths(text, &value)) {
@@ -334,7 +330,7 @@ static bool is_taken(const struct command_line *line, const char *name)
 {
   static const char *const prefixes[] = {
       "fairlock:", "redisson_lock_queue:", "redisson_lock_timeout:"};
-  char *shown = bytes_shown(name, strlen(name));
+  char *shown = printable(name, strlen(name));
   bool taken = name[0] == '{' && name[strlen(name) - 1] == '}' && strchr(name + 1, '{') == NULL;
   if (taken)
     misused(line,
@@ -376,7 +372,7 @@ bool good_id(const struct command_line *line, const char *source, const char *id
   while (*at > ' ' && *at <= '~' && *at != ':')
     at++;
   if (*at == 0 && size > 0 && size <= FAIRLOCK_ID_MAX) return true;
-  char *shown = bytes_shown(id, size);
+  char *shown = printable(id, size);
   if (*at != 0)
     misused(line, "%s takes printable ASCII characters, but no space and no colon: not %s", source,
             shown);

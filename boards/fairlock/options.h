@@ -92,6 +92,13 @@ const char *only_name(const struct command_line *line);
 bool good_id(const struct command_line *line, const char *source, const char *id);
 
 /*
+ * Parses seconds, with or without a fraction and a final s, into ms, rounded up. Complains and
+ * returns false unless they are from `least` to `most`.
+ */
+bool parse_seconds(const struct command_line *line, const char *option, const char *text,
+                   uint32_t least, uint32_t most, uint32_t *ms);
+
+/*
  * Parses a whole number. Complains and returns false unless it is from `least` to `most`. source:
  * the option, or the environment variable; what: "a number", for example.
  */

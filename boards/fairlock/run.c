@@ -696,7 +696,7 @@ static void on_lost(struct run *run, const struct agent_message *message)
 static void on_asked(struct run *run, const struct agent_message *message)
 {
   const char *signal = "nothing";
-  char *shown = bytes_shown(message->words, strlen(message->words));
+  char *shown = printable(message->words, strlen(message->words));
   const char *before = *shown != 0 ? ": " : "";
   /* as if somebody had sent us the signal that the command gets */
   if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) hurry(run);
@@ -1004,7 +1004,6 @@ static int run_under_lock(struct run *run)
 static const char *start_all(struct run *run)
 {
   siginfo_t child;
-  if (run->shown == NULL) return "start";
   run->signals = signals_catch();
   if (run->signals < 0) return "make a pipe";
   if (metrics_start(&run->lock.metrics, run->metrics_file, &run->session, run->lock.name) != 0)

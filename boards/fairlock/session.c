@@ -24,7 +24,6 @@
 #include "command.h"
 #include "system.h"
 #include "text.h"
-#include "tls.h"
 #include "url.h"
 
 /*
@@ -169,20 +168,12 @@ static void wipe(char *value)
   memset(value, 0, strlen(value));
 }
 
-static char *copy_of(const char *text)
-{
-  char *copy = strdup(text);
-  if (copy != NULL) return copy;
-  complain("out of memory");
-  exit(EXIT_SYSTEM);
-}
-
 /* Removes a variable from the environment. Returns its value, to be freed, or NULL. */
 static char *take_from_environment(const char *name)
 {
   char *value = getenv(name);
   if (value == NULL) return NULL;
-  char *copy = copy_of(value);
+  char *copy = copied(value, strlen(value));
   wipe(value);
   (void)unsetenv(name);
   if (*copy != 0) return copy;
@@ -200,7 +191,7 @@ static void take_secrets(struct session *session)
   session->given_password = take_from_environment("FAIRLOCK_PASSWORD");
   session->given_sentinel_password = take_from_environment("FAIRLOCK_SENTINEL_PASSWORD");
   if (url == NULL) return;
-  char *without = copy_of(url);
+  char *without = copied(url, strlen(url));
   url_drop_password(without);
   if (strcmp(without, url) != 0) {
     wipe(url);
@@ -889,7 +880,7 @@ char *session_place(const struct session *session, const char *address)
   bool said = *address == 0 || (authority != NULL && strcmp(authority + 3, address) == 0);
   const char *sentinel = is_sentinel(session, address) ? "Sentinel " : "";
   snprintf(text, sizeof text, said ? "%s" : "%s (%s%s)", url, sentinel, address);
-  return bytes_shown(text, strlen(text));
+  return printable(text, strlen(text));
 }
 
 char *session_url(const struct session *session)
@@ -906,7 +897,7 @@ char *session_url(const struct session *session)
   else
     snprintf(text, sizeof text, "%.*s%s%lu%s", (int)(size - end), server->shown, begin, number,
              server->shown + size - end);
-  return bytes_shown(text, strlen(text));
+  return printable(text, strlen(text));
 }
 
 char *session_words(const char *error)
@@ -914,7 +905,7 @@ char *session_words(const char *error)
   char text[FAIRLOCK_ERROR_SIZE + 5];
   bool cut = strlen(error) == FAIRLOCK_ERROR_SIZE - 1;
   snprintf(text, sizeof text, "%s%s%s", *error != 0 ? ": " : "", error, cut ? "..." : "");
-  return bytes_shown(text, strlen(text));
+  return printable(text, strlen(text));
 }
 
 static int failed(const struct session *session, int status, const char *address, const char *error,

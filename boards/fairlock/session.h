@@ -166,4 +166,18 @@ int session_other_failed(const struct session *session, int status, const char *
 /* The same, with the address and the error text of the client. */
 int session_complain(struct session *session, int status);
 
+/*
+ * TLS. `make TLS=openssl` builds the command with tls/openssl.c; otherwise make takes tls/none.c,
+ * which only says that there is no TLS.
+ */
+
+/*
+ * Makes tls ready, around the transport below. Returns EXIT_DONE, or a status after a complaint.
+ */
+int tls_prepare(struct port_openssl *tls, const struct port_openssl_config *config,
+                const struct port_transport *below);
+
+/* The reason for which TLS failed last; "": TLS has not failed. */
+void tls_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE]);
+
 #endif

@@ -53,7 +53,7 @@ static void print_text(const char *name, const struct inspection *inspection, co
   inspection_print_name(stdout, name, strlen(name));
   inspection_print_hold(stdout, inspection, true);
   fputs(inspection_waiters(inspection) == 0 ? ", nobody waits" : "", stdout);
-  char *shown = bytes_shown(server, strlen(server));
+  char *shown = printable(server, strlen(server));
   printf(", read from %s\n", shown);
   free(shown);
   inspection_print_sharers(stdout, inspection, SIZE_MAX);

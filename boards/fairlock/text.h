@@ -8,14 +8,20 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* realloc(), which ends the program when there is no memory. */
+void *grown(void *memory, size_t size);
+
+/* Returns the array of `count` elements with room for one more. */
+void *with_room(void *array, size_t count, size_t *room, size_t size);
+
+/* Returns a copy of bytes with a NUL after them, to be freed. */
+char *copied(const void *bytes, size_t size);
+
 /*
- * Returns a printable copy of bytes, to be freed; NULL when there is no memory. Bytes that are not
- * printable, well-formed UTF-8 become \xNN, and a backslash becomes two.
+ * Returns a printable copy of bytes, to be freed. Bytes that are not printable, well-formed UTF-8
+ * become \xNN, and a backslash becomes two.
  */
 char *printable(const void *bytes, size_t size);
-
-/* The same, but ends the program when there is no memory. */
-char *bytes_shown(const void *bytes, size_t size);
 
 /*
  * Prints "key":"bytes". JSON has text and no bytes, so bytes that are not well-formed UTF-8 become

@@ -189,7 +189,7 @@ int watch_command(int argc, char **argv)
   if (parse_options(&line, &watch, argc, argv) != EXIT_DONE) return EXIT_USAGE;
   watch.name = only_name(&line);
   if (watch.name == NULL) return EXIT_USAGE;
-  watch.shown = bytes_shown(watch.name, strlen(watch.name));
+  watch.shown = printable(watch.name, strlen(watch.name));
   watch.terminal = isatty(STDOUT_FILENO) != 0;
   int status = session_prepare(&watch.session, &line);
   if (status == EXIT_DONE) status = session_connect(&watch.session);
