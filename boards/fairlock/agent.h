@@ -59,59 +59,50 @@ struct agent_options {
 /* What the agent reports. */
 enum agent_news {
   AGENT_CONNECTED = 1, /* a server serves us; the agent waits for AGENT_ACQUIRE          */
-  AGENT_RETRYING,      /* no server serves us so far: status, error. The agent tries again  */
+  AGENT_RETRYING,      /* no server serves us so far: status, text. The agent tries again  */
   AGENT_ACQUIRED,      /* the lock is held: token, holder                                    */
   /* the lock cannot be acquired, because one of `holders` holds it. The agent has ended */
   AGENT_NESTED,
-  AGENT_FAILED, /* the lock was not acquired: status, error. The agent has ended, or lingers */
+  AGENT_FAILED, /* the lock was not acquired: status, text. The agent has ended, or lingers */
   /*
-   * the system has refused something: status is an errno value, error says what. The agent has
+   * the system has refused something: status is an errno value, text says what. The agent has
    * ended
    */
   AGENT_UNABLE,
-  AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: words */
+  AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: text */
   /*
    * the lock is gone: status FAIRLOCK_LOST; or its lease ends soon: status says why it is not
    * renewed
    */
   AGENT_LOST,
   AGENT_RELEASED, /* the status of the release. The agent has ended, or lingers */
+  AGENT_EVENT,    /* something has happened to the connection, for --verbose    */
   AGENT_GONE      /* the agent has ended without a message                      */
 };
 
-/* Room for the words of one who asks, as long as lock/FORMAT.md lets them be, with a NUL. */
-#define ASKING_SIZE (64 + 1 + 128 + 1)
+/*
+ * Room for a text: as long as a status has an error, as lock/FORMAT.md lets the words of one who
+ * asks be, or as a new address.
+ */
+#define AGENT_TEXT_SIZE 288
 
 struct agent_message {
   int32_t news;
   int32_t status;
   /* the agent goes on with the release or the leave; nobody has to wait for it */
   bool lingers;
+  int32_t event; /* AGENT_EVENT: of enum fairlock_log_event      */
+  int64_t at_ms; /* AGENT_EVENT: when, in time_of_day_ms()       */
   uint64_t token;
   char holder[FAIRLOCK_HOLDER_ID_SIZE];
-  char error[FAIRLOCK_ERROR_SIZE];
-  char words[ASKING_SIZE];    /* who has asked, and why; cut off. "": it did not say */
-  char address[ADDRESS_SIZE]; /* of the server that status is about; "": that of the URL */
-};
-
-/* An event of the connection, for --verbose. */
-struct agent_event {
-  int64_t at_ms; /* in time_of_day_ms() */
-  int32_t event; /* of enum fairlock_log_event */
-  int32_t status;
-  char address[ADDRESS_SIZE]; /* of the server; "": that of the URL */
-  char text[224];             /* the words of the server or of TLS, or a new address; "": none */
+  char text[AGENT_TEXT_SIZE]; /* the words of the server, of TLS, or of who asks; "": none   */
+  char address[ADDRESS_SIZE]; /* of the server that status is about; "": that of the URL     */
 };
 
 struct agent {
   pid_t pid; /* 0: it was reaped */
   int link;  /* readable when there is a message */
 
-  /*
-   * readable when there are events; -1: none are wanted, or no more will come. It is a separate
-   * pipe, so that events can be dropped when it is full, and the agent never waits for room in it.
-   */
-  int events;
   const struct agent_options *options;
   struct guard guard;
 };
@@ -126,9 +117,6 @@ const char *agent_start(struct agent *agent, struct session *session,
 
 /* Returns the next message. Blocks until there is one, which link tells. */
 struct agent_message agent_news(struct agent *agent);
-
-/* Reads the next event. Returns false if there is none. Never blocks. */
-bool agent_event(struct agent *agent, struct agent_event *event);
 
 /*
  * Tells agent and guard that the command begins. From now on they end it when the lock is lost, or

@@ -69,11 +69,8 @@ static const struct command_line usage = {
         "Exit status: 0 the hold has ended, or its holder was asked (with -w: it has ended); 1 "
         "the\n"
         "lock is free or has other holds, or the answer was no; with --ask, a holder cannot be\n"
-        "asked, or has not released; 64 usage, 66 no password file, 71 no output (the hold may\n"
-        "have ended), 75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 "
-        "a\n"
-        "replica, or the wrong node of a cluster, 82 the lock is used by a later release in a way\n"
-        "that this one does not know.\n",
+        "asked, or has not released; 71 also if the hold may have ended; 82 the lock is used by a\n"
+        "later release in a way that this one does not know, or",
     .options = options,
 };
 

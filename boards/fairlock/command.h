@@ -31,6 +31,7 @@
 #define COMMAND_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit statuses: those of flock(1) and sysexits.h, and four of our own. */
 enum {
@@ -70,6 +71,9 @@ void complain_of(int64_t at_ms, const char *format, ...);
 
 /* From now on, each line that is printed has the date and the time in it. */
 void complain_with_times(void);
+
+/* Prints a time in ms since 1970, in the local time zone, as strftime() does by the format. */
+void print_time(FILE *to, int64_t ms, const char *format);
 
 /* Returns the time in ms since 1970. */
 int64_t time_of_day_ms(void);

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "command.h"
 #include "exposition.h"
@@ -21,6 +20,8 @@
  * waiters without end. 100000 waiters with usual ids take 14 MB.
  */
 #define KEPT_MAX (16U << 20)
+
+#define DATE "%Y-%m-%d %H:%M:%S"
 
 static struct party party_of(const struct fairlock_report *report)
 {
@@ -222,16 +223,6 @@ int64_t party_client_since_ms(const struct party *party)
   return (int64_t)(seconds * 1000 + micros / 1000);
 }
 
-/* A date and a time of day, in the local time zone. */
-static void print_date(FILE *to, int64_t ms)
-{
-  char text[32];
-  struct tm local;
-  time_t seconds = (time_t)(ms / 1000);
-  if (localtime_r(&seconds, &local) == NULL) return;
-  if (strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) > 0) fputs(text, to);
-}
-
 void inspection_print_name(FILE *to, const void *name, size_t size)
 {
   char *shown = printable(name, size);
@@ -263,7 +254,7 @@ void holder_print(FILE *to, const struct holder *holder, bool with_ttl)
   if (with_ttl && holder->token != 0) {
     /* the token is, in microseconds, the server's time when the hold began, or slightly more */
     fputs(", since ", to);
-    print_date(to, (int64_t)(holder->token / 1000));
+    print_time(to, (int64_t)(holder->token / 1000), DATE);
   }
   if (with_ttl && holder->ttl_ms < 0) fputs(", without end", to);
   if (with_ttl && holder->ttl_ms >= 0) fprintf(to, ", %.1f s left", left_s(holder));
@@ -341,7 +332,7 @@ static void print_waiter(FILE *to, const struct party *waiter, size_t place, con
   if (waiter->shares) fputs(", to share it", to);
   if (since >= 0) {
     fputs(", since ", to);
-    print_date(to, since);
+    print_time(to, since, DATE);
     fputs(" at the earliest", to);
   }
   if (now != NULL) {

@@ -99,13 +99,10 @@ static const struct command_line usage = {
         "how many share it, for how long so far, and how many wait. PATTERN is a shell pattern\n"
         "with *, ? and [...]: quote it. A lock that Redisson holds and nobody waits for is not\n"
         "found.\n",
-    .statuses = "Exit status: 0, also without any locks, or 64 usage, 66 no password file, 71 no "
-                "output, 75\n"
-                "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a "
-                "replica, or the\n"
-                "wrong node of a cluster. What cannot be read, a lock or a master of a cluster, is "
-                "named on\n"
-                "stderr; the rest is listed.\n",
+    .statuses =
+        "What cannot be read, a lock or a master of a cluster, is named on stderr; the rest is\n"
+        "listed.\n\n"
+        "Exit status: 0, also without any locks, or",
     .options = options,
 };
 

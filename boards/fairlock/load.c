@@ -54,11 +54,7 @@ static const struct command_line usage = {
         "also\n"
         "loads them into the replicas, because one of these may become the master. A server\n"
         "forgets its scripts when it restarts.\n",
-    .statuses =
-        "Exit status: 0 all servers have them, or 64 usage, 66 no password file, 71 no output, 75\n"
-        "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or "
-        "the\n"
-        "wrong node of a cluster.\n",
+    .statuses = "Exit status: 0 all servers have them, or",
     .options = options,
 };
 

@@ -71,15 +71,22 @@ int64_t long_clock_ms(void)
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void print_line(int64_t at_ms, const char *format, va_list arguments)
+void print_time(FILE *to, int64_t ms, const char *format)
 {
   char text[32];
   struct tm local;
-  time_t seconds = (time_t)(at_ms / 1000);
+  time_t seconds = (time_t)(ms / 1000);
+  if (localtime_r(&seconds, &local) == NULL) return;
+  if (strftime(text, sizeof text, format, &local) > 0) fputs(text, to);
+}
+
+static void print_line(int64_t at_ms, const char *format, va_list arguments)
+{
   fputs("fairlock: ", stderr);
-  if (with_times && localtime_r(&seconds, &local) != NULL &&
-      strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) > 0)
-    fprintf(stderr, "%s.%03d ", text, (int)(at_ms % 1000));
+  if (with_times) {
+    print_time(stderr, at_ms, "%Y-%m-%d %H:%M:%S");
+    fprintf(stderr, ".%03d ", (int)(at_ms % 1000));
+  }
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
 }

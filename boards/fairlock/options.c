@@ -110,7 +110,10 @@ static void print_help(const struct command_line *line, const struct rows *rows)
     bool with_letter = row->letter != 0 && index_of(rows, row->letter) == i;
     if (row->help != NULL) print_row(row, with_letter);
   }
-  printf("\n%s", line->statuses);
+  printf(
+      "\n%s\n%s", line->statuses,
+      "64 usage, 66 no password file, 71 no output, 75 server unreachable or unable to serve, 76\n"
+      "protocol error, 77 denied, 78 a replica, or the wrong node of a cluster.\n");
   exit(end_output(EXIT_DONE));
 }
 

@@ -88,7 +88,7 @@ struct run {
   int agent_stopped;   /* looks in a row that found the agent stopped, before it held the lock */
 
   /* events that were reported since the last connection was made */
-  struct agent_event told[MOST_TOLD];
+  struct agent_message told[MOST_TOLD];
   size_t told_count;
   struct session session;
   struct agent agent;
@@ -196,11 +196,13 @@ static const struct command_line usage = {
         "\n"
         "Exit status: COMMAND's. A signal that ends COMMAND, or the wait, ends fairlock, too: "
         "shells\n"
-        "call that 128 + its number. Otherwise 1 (see -E) conflict or time-out, 64 usage, 66 no\n"
-        "password file, 69 COMMAND cannot be executed, 71 system error, 75 server unreachable or\n"
-        "unable to serve, 76 protocol error, 77 denied, 78 a replica, or the wrong node of a\n"
-        "cluster, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock run that this one\n"
-        "runs under, 82 a later release uses the lock in a way that this one does not know.\n",
+        "call that 128 + its number. Otherwise 1 (see -E) conflict or time-out, 69 COMMAND cannot "
+        "be\n"
+        "executed, 71 system error, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock "
+        "run\n"
+        "that this one runs under, 82 a later release uses the lock in a way that this one does "
+        "not\n"
+        "know, or",
     .options = options,
     .name_ends = true,
 };
@@ -307,7 +309,7 @@ static int parse(struct run *run, int argc, char **argv)
 
 /* Events, for --verbose */
 
-static bool same_event(const struct agent_event *a, const struct agent_event *b)
+static bool same_event(const struct agent_message *a, const struct agent_message *b)
 {
   return a->event == b->event && a->status == b->status && strcmp(a->address, b->address) == 0 &&
          strcmp(a->text, b->text) == 0;
@@ -317,7 +319,7 @@ static bool same_event(const struct agent_event *a, const struct agent_event *b)
  * True if the event is to be reported. Until there is a connection again, each event is reported
  * once, and no more than MOST_TOLD different ones.
  */
-static bool is_new_event(struct run *run, const struct agent_event *event)
+static bool is_new_event(struct run *run, const struct agent_message *event)
 {
   if (event->event == FAIRLOCK_LOG_ASKED) return true; /* whenever it happens */
   if (event->event == FAIRLOCK_LOG_CONNECTED) {
@@ -331,7 +333,7 @@ static bool is_new_event(struct run *run, const struct agent_event *event)
   return true;
 }
 
-static void tell_event(const struct run *run, const struct agent_event *event)
+static void tell_event(const struct run *run, const struct agent_message *event)
 {
   bool redirected = event->event == FAIRLOCK_LOG_REDIRECTED;
   char *place = session_place(&run->session, redirected ? "" : event->address);
@@ -359,13 +361,6 @@ static void tell_event(const struct run *run, const struct agent_event *event)
   }
   free(words);
   free(place);
-}
-
-static void tell_events(struct run *run)
-{
-  struct agent_event event;
-  while (agent_event(&run->agent, &event))
-    if (is_new_event(run, &event)) tell_event(run, &event);
 }
 
 /* Waiting for something to happen */
@@ -421,18 +416,20 @@ static struct event await(struct run *run, int ms)
   for (;;) {
     struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN},
                                {.fd = run->agent.link, .events = POLLIN},
-                               {.fd = run->agent.events, .events = POLLIN},
                                {.fd = run->agent.guard.run[0], .events = POLLIN}};
     int tick = metrics_tick(&run->lock.metrics);
     uint32_t waited = port_clock_ms() - began;
     int left = ms < 0 ? ms : waited < (uint32_t)ms ? ms - (int)waited : 0;
-    int ready = poll(sources, 4, sooner(left, tick));
+    int ready = poll(sources, 3, sooner(left, tick));
     if (ready == 0 && left == sooner(left, tick)) return event;
     if (ready <= 0) continue; /* metrics_tick() is due, or a signal came, which is queued */
-    tell_events(run);
     if (sources[1].revents != 0) event.agent = agent_news(&run->agent);
+    if (event.agent.news == AGENT_EVENT) {
+      if (is_new_event(run, &event.agent)) tell_event(run, &event.agent);
+      event.agent.news = 0;
+    }
     if (event.agent.news == 0 && sources[0].revents != 0) event.signal = signals_next();
-    event.guard = sources[3].revents != 0;
+    event.guard = sources[2].revents != 0;
     if (event.guard && !guard_hear(&run->agent.guard.run[0])) on_guard_gone(run);
     if (event.signal == SIGCHLD) {
       look_at_guard(run);
@@ -503,7 +500,7 @@ static int on_failure(struct run *run, const struct agent_message *message)
     complain("%s was not acquired: %s", run->shown, fairlock_status_text(message->status));
   if (run->cancelled_by != 0) return ended_by(run, run->cancelled_by);
   if (message->news == AGENT_UNABLE) {
-    complain("cannot %s: %s", message->error, strerror(message->status));
+    complain("cannot %s: %s", message->text, strerror(message->status));
     return EXIT_SYSTEM;
   }
   if (!is_guarded(run)) {
@@ -526,13 +523,13 @@ static int on_failure(struct run *run, const struct agent_message *message)
   }
   int status = message->status;
   if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return (int)run->conflict_status;
-  return session_failed(&run->session, status, message->address, message->error);
+  return session_failed(&run->session, status, message->address, message->text);
 }
 
 static void on_retrying(const struct run *run, const struct agent_message *message)
 {
   char *place = session_place(&run->session, message->address);
-  char *words = session_words(message->error);
+  char *words = session_words(message->text);
   complain("%s: %s%s; trying again", place, fairlock_status_text(message->status), words);
   free(words);
   free(place);
@@ -683,7 +680,7 @@ static void on_lost(struct run *run, const struct agent_message *message)
              action);
   } else {
     char *place = session_place(&run->session, message->address);
-    char *words = session_words(message->error);
+    char *words = session_words(message->text);
     bool silent = message->status == FAIRLOCK_UNREACHABLE;
     complain("%s could not be renewed in time: %s%s%s%s; %s", run->shown, place,
              silent ? " has not answered" : ": ",
@@ -696,7 +693,7 @@ static void on_lost(struct run *run, const struct agent_message *message)
 static void on_asked(struct run *run, const struct agent_message *message)
 {
   const char *signal = "nothing";
-  char *shown = printable(message->words, strlen(message->words));
+  char *shown = printable(message->text, strlen(message->text));
   const char *before = *shown != 0 ? ": " : "";
   /* as if somebody had sent us the signal that the command gets */
   if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) hurry(run);
@@ -919,8 +916,8 @@ static int on_released(struct run *run, const struct agent_message *message, int
   const char *why = fairlock_status_text(message->status);
   if (message->news == AGENT_GONE) why = "its agent was killed";
   if (message->news == 0) why = "its agent does not answer (was it stopped?)";
-  if (message->error[0] != 0)
-    (void)session_failed(&run->session, message->status, message->address, message->error);
+  if (message->text[0] != 0)
+    (void)session_failed(&run->session, message->status, message->address, message->text);
   complain("%s could not be released: %s; %s its lease of %g s has run out, or earlier", run->shown,
            why, message->lingers ? "its agent goes on trying until" : "it is free when",
            run->lock.lease_ms / 1000.0);
@@ -1028,7 +1025,6 @@ int run_command(int argc, char **argv)
   }
   status = run_under_lock(&run);
   guard_dismiss(&run.agent.guard);
-  tell_events(&run);
   metrics_stopped(&run.lock.metrics, status);
   free(run.shown);
   if (run.ended_by != 0 && status == 128 + run.ended_by && run.hold != LOST)

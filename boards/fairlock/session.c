@@ -42,22 +42,15 @@
 /* The reason for UNREACHABLE when there was a connection and neither side has closed it. */
 static const char mute[] = "it accepts the connection, but does not answer";
 
-static bool is_pipe(int file)
-{
-  struct stat status;
-  return fstat(file, &status) == 0 && S_ISFIFO(status.st_mode);
-}
-
 /*
  * Reads to the end of the line or of the file, at most size bytes. Returns -1, with errno set, if
  * that fails. If it is a pipe, somebody has to open the other end within WRITER_MS, and may then
  * take any time to write.
  */
-static ssize_t read_line(int file, char *line, size_t size)
+static ssize_t read_line(int file, bool pipe, char *line, size_t size)
 {
   size_t length = 0;
   uint32_t began = port_clock_ms();
-  bool pipe = is_pipe(file);
   while (length < size) {
     struct pollfd source = {.fd = file, .events = POLLIN};
     ssize_t got = read(file, line + length, size - length);
@@ -78,11 +71,11 @@ static ssize_t read_line(int file, char *line, size_t size)
 }
 
 /* Reads the first line of a file; line has PASSWORD_SIZE bytes. Returns what is wrong, or NULL. */
-static const char *read_first_line(int file, char *line)
+static const char *read_first_line(int file, bool pipe, char *line)
 {
-  ssize_t got = read_line(file, line, PASSWORD_SIZE);
+  ssize_t got = read_line(file, pipe, line, PASSWORD_SIZE);
   if (got < 0) return strerror(errno);
-  if (got == 0 && is_pipe(file)) return "nobody writes to this pipe";
+  if (got == 0 && pipe) return "nobody writes to this pipe";
   char *end = memchr(line, '\n', (size_t)got);
   size_t length = end != NULL ? (size_t)(end - line) : (size_t)got;
   if (length > 0 && end != NULL && line[length - 1] == '\r') length--;
@@ -93,53 +86,27 @@ static const char *read_first_line(int file, char *line)
   return NULL;
 }
 
-/* Says nothing of a pipe, such as a shell's <(...), which is private whatever its mode is. */
-static void warn_if_others_can_read(int file, const char *path)
-{
-  struct stat status;
-  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
-  complain("warning: users other than its owner have access to the password in %s (mode %03o): "
-           "chmod 600 it",
-           path, (unsigned)(status.st_mode & 0777));
-}
-
-/* password has PASSWORD_SIZE bytes. Returns EXIT_DONE, or a status after a complaint. */
-static int read_password(char *password, const char *path)
-{
-  const char *wrong;
-  int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (file < 0) {
-    wrong = strerror(errno);
-  } else {
-    warn_if_others_can_read(file, path);
-    wrong = read_first_line(file, password);
-    (void)close(file);
-  }
-  if (wrong == NULL) return EXIT_DONE;
-  complain("cannot take the password from %s: %s", path, wrong);
-  return EXIT_NO_INPUT;
-}
-
-/* Returns path if the file can be read again, for a new password; NULL for a pipe. */
-static const char *changing(const char *path)
-{
-  struct stat status;
-  return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? path : NULL;
-}
-
 /*
- * Reads the password again. Returns what is wrong, or NULL. The file may be missing or empty while
- * somebody rewrites it, and by now something else than a file may have its name.
+ * Reads a password. Returns what is wrong, or NULL. again: for another connection. By then the file
+ * may be missing or empty while somebody rewrites it, or something else may have its name. The
+ * first time a file that others can read is warned of, but not a pipe, such as a shell's <(...),
+ * which is private whatever its mode is.
  */
-static const char *read_again(char *password, const char *path)
+static const char *read_password(struct secret *secret, const char *path, bool again)
 {
   struct stat status;
-  const char *wrong = NULL;
   int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0) return strerror(errno);
-  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) wrong = "it is no longer a file";
-  else wrong = read_first_line(file, password);
+  bool known = fstat(file, &status) == 0;
+  bool regular = known && S_ISREG(status.st_mode);
+  bool pipe = known && S_ISFIFO(status.st_mode);
+  if (!again && regular && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    complain("warning: users other than its owner have access to the password in %s (mode %03o): "
+             "chmod 600 it",
+             path, (unsigned)(status.st_mode & 0777));
+  if (!again && regular) secret->file = path;
+  const char *wrong =
+      again && !regular ? "it is no longer a file" : read_first_line(file, pipe, secret->text);
   (void)close(file);
   return wrong;
 }
@@ -149,10 +116,8 @@ static bool give_login(struct fairlock_login *login, void *context)
 {
   struct session *session = context;
   bool sentinel = login->sentinel;
-  const char *path = sentinel ? session->sentinel_password_file : session->password_file;
-  const char *wrong = NULL;
-  if (path != NULL)
-    wrong = read_again(sentinel ? session->sentinel_password : session->password, path);
+  struct secret *secret = sentinel ? &session->sentinel_secret : &session->secret;
+  const char *wrong = secret->file != NULL ? read_password(secret, secret->file, true) : NULL;
   pthread_mutex_lock(&session->addresses.mutex);
   snprintf(session->no_password, sizeof session->no_password, "%s%s",
            wrong != NULL ? "password file: " : "", wrong != NULL ? wrong : "");
@@ -188,8 +153,8 @@ static char *take_from_environment(const char *name)
 static void take_secrets(struct session *session)
 {
   char *url = getenv("FAIRLOCK_URL");
-  session->given_password = take_from_environment("FAIRLOCK_PASSWORD");
-  session->given_sentinel_password = take_from_environment("FAIRLOCK_SENTINEL_PASSWORD");
+  session->secret.given = take_from_environment("FAIRLOCK_PASSWORD");
+  session->sentinel_secret.given = take_from_environment("FAIRLOCK_SENTINEL_PASSWORD");
   if (url == NULL) return;
   char *without = copied(url, strlen(url));
   url_drop_password(without);
@@ -206,6 +171,11 @@ const char *from_environment(const char *name)
   return value != NULL && *value != 0 ? value : NULL;
 }
 
+static void choose(const char **option, const char *variable)
+{
+  if (*option == NULL) *option = from_environment(variable);
+}
+
 #define NOT_PASSED_ON                                                                              \
   "This one has no password: a fairlock run does not pass its password on to what it runs. Give "  \
   "one with --password-file."
@@ -216,35 +186,40 @@ static bool lacks_password(const struct session *session)
   return session->config.password == NULL && from_environment("FAIRLOCK_HOLDER") != NULL;
 }
 
-static int check_length(const char *password)
+/*
+ * Finds the password: in the file, if path is not NULL; in the URL, if that is not NULL; or in the
+ * environment. Returns EXIT_DONE, or a status after a complaint.
+ */
+static int choose_password(struct secret *secret, const char *path, const char *of_url,
+                           const char **password)
 {
-  if (password == NULL || strlen(password) <= PASSWORD_MAX) return EXIT_DONE;
-  complain("the password has %zu bytes, and a server takes no more than %d", strlen(password),
+  *password = path != NULL ? secret->text : of_url != NULL ? of_url : secret->given;
+  const char *wrong = path != NULL ? read_password(secret, path, false) : NULL;
+  if (wrong != NULL) {
+    complain("cannot take the password from %s: %s", path, wrong);
+    return EXIT_NO_INPUT;
+  }
+  if (*password == NULL || strlen(*password) <= PASSWORD_MAX) return EXIT_DONE;
+  complain("the password has %zu bytes, and a server takes no more than %d", strlen(*password),
            PASSWORD_MAX);
   return EXIT_USAGE;
 }
 
-static int choose_password(struct session *session, const struct command_line *line)
+static int choose_login(struct session *session, const struct command_line *line)
 {
-  session->config.user = session->server.user;
-  if (line->password_file != NULL) {
-    session->config.password = session->password;
-    session->password_file = changing(line->password_file);
-    return read_password(session->password, line->password_file);
-  }
-  session->config.password = session->server.password;
-  if (session->config.password == NULL) session->config.password = session->given_password;
-  if (session->config.user != NULL && session->config.password == NULL) {
-    complain("the URL has a user but no password: write user:password@host, set FAIRLOCK_PASSWORD, "
-             "or use --password-file");
-    if (lacks_password(session)) fputs(NOT_PASSED_ON "\n", stderr);
-    return EXIT_USAGE;
-  }
-  return check_length(session->config.password);
+  struct fairlock_config *config = &session->config;
+  config->user = session->server.user;
+  int status = choose_password(&session->secret, line->password_file, session->server.password,
+                               &config->password);
+  if (status != EXIT_DONE || config->user == NULL || config->password != NULL) return status;
+  complain("the URL has a user but no password: write user:password@host, set FAIRLOCK_PASSWORD, "
+           "or use --password-file");
+  if (lacks_password(session)) fputs(NOT_PASSED_ON "\n", stderr);
+  return EXIT_USAGE;
 }
 
 /* Finds user and password for the Sentinels, which have users of their own. */
-static int choose_sentinel_password(struct session *session, const struct command_line *line)
+static int choose_sentinel_login(struct session *session, const struct command_line *line)
 {
   struct fairlock_topology *topology = &session->topology;
   topology->service = session->server.service;
@@ -254,24 +229,14 @@ static int choose_sentinel_password(struct session *session, const struct comman
                          "redis+sentinel://");
   }
   topology->sentinel_user = line->sentinel_user;
-  if (topology->sentinel_user == NULL)
-    topology->sentinel_user = from_environment("FAIRLOCK_SENTINEL_USER");
-  if (line->sentinel_password_file != NULL) {
-    topology->sentinel_password = session->sentinel_password;
-    session->sentinel_password_file = changing(line->sentinel_password_file);
-    return read_password(session->sentinel_password, line->sentinel_password_file);
-  }
-  topology->sentinel_password = session->given_sentinel_password;
-  if (topology->sentinel_user == NULL || topology->sentinel_password != NULL)
-    return check_length(topology->sentinel_password);
+  choose(&topology->sentinel_user, "FAIRLOCK_SENTINEL_USER");
+  int status = choose_password(&session->sentinel_secret, line->sentinel_password_file, NULL,
+                               &topology->sentinel_password);
+  if (status != EXIT_DONE || topology->sentinel_user == NULL || topology->sentinel_password != NULL)
+    return status;
   complain("there is a user for the Sentinels but no password: set FAIRLOCK_SENTINEL_PASSWORD, or "
            "use --sentinel-password-file");
   return EXIT_USAGE;
-}
-
-static void choose(const char **option, const char *variable)
-{
-  if (*option == NULL) *option = from_environment(variable);
 }
 
 /* Finds out which CAs to trust, and our certificate and key. */
@@ -359,8 +324,8 @@ int session_prepare(struct session *session, const struct command_line *line)
   session->config.send_size = sizeof session->send;
   session->topology.replicas = line->replicas;
   session->topology.cluster = session->server.cluster;
-  int status = choose_password(session, line);
-  if (status == EXIT_DONE) status = choose_sentinel_password(session, line);
+  int status = choose_login(session, line);
+  if (status == EXIT_DONE) status = choose_sentinel_login(session, line);
   if (session->config.password != NULL || session->topology.sentinel_password != NULL)
     system_hide_memory();
   return status == EXIT_DONE ? choose_tls(session, line) : status;
@@ -609,7 +574,7 @@ int session_open(struct session *session)
   note_addresses(session);
   int status = fairlock_client_init(&session->client, config, &session->noting);
   if (status != FAIRLOCK_OK) return status;
-  if (session->password_file != NULL || session->sentinel_password_file != NULL) {
+  if (session->secret.file != NULL || session->sentinel_secret.file != NULL) {
     session->credentials.function = give_login;
     session->credentials.context = session;
     status = fairlock_use_credentials(&session->client, &session->credentials);

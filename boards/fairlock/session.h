@@ -43,16 +43,17 @@ struct addresses {
   bool connected, heard, tried;
 };
 
+/* A password. */
+struct secret {
+  char *given;              /* what was taken from the environment; NULL: nothing. Never freed */
+  const char *file;         /* read again for each connection; NULL: it does not change        */
+  char text[PASSWORD_SIZE]; /* what was read from a file                                       */
+};
+
 struct session {
   struct port_posix_server server;
 
-  /* passwords that were taken from the environment; NULL: none. Never freed */
-  char *given_password, *given_sentinel_password;
-  char password[PASSWORD_SIZE];
-  char sentinel_password[PASSWORD_SIZE];
-
-  /* the files from which passwords are read for each connection; NULL: they do not change */
-  const char *password_file, *sentinel_password_file;
+  struct secret secret, sentinel_secret;
   struct fairlock_credentials credentials;
 
   /*

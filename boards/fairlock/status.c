@@ -41,10 +41,7 @@ static const struct command_line usage = {
         "the waiters, in order, and since when each may have waited: when its client first\n"
         "connected. A waiter listens, or is silent (cut off, but it has its place), or dead (it\n"
         "will be skipped), or unknown (of a later release, which this one cannot read).\n",
-    .statuses =
-        "Exit status: 0, also for a lock that is free (see --quiet), or 64 usage, 66 no password\n"
-        "file, 71 no output, 75 server unreachable or unable to serve, 76 protocol error, 77\n"
-        "denied, 78 a replica, or the wrong node of a cluster.\n",
+    .statuses = "Exit status: 0, also for a lock that is free (see --quiet), or",
     .options = options,
 };
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,24 +44,16 @@ static const struct command_line usage = {
         "Shows who holds the lock NAME and who waits for it, live, until it is interrupted: since\n"
         "when at the earliest, and for how long it has been seen to wait. When its output is not\n"
         "a terminal, it prints a line for each change.\n",
-    .statuses =
-        "Exit status: that of the signal that ends it (Ctrl-C), or 64 usage, 66 no password file,\n"
-        "71 no output, 75 server unreachable at the start, 76 protocol error, 77 denied, 78 a\n"
-        "replica, or the wrong node of a cluster.\n",
+    .statuses = "Exit status: that of the signal that ends it (Ctrl-C), or",
     .options = options,
 };
 
 /* Prints the time of day, with milliseconds. */
-static void print_time(void)
+static void print_now(void)
 {
-  struct timeval now;
-  struct tm local;
-  char text[16];
-  gettimeofday(&now, NULL);
-  time_t seconds = now.tv_sec;
-  localtime_r(&seconds, &local);
-  strftime(text, sizeof text, "%H:%M:%S", &local);
-  printf("%s.%03d", text, (int)(now.tv_usec / 1000));
+  int64_t now = time_of_day_ms();
+  print_time(stdout, now, "%H:%M:%S");
+  printf(".%03d", (int)(now % 1000));
 }
 
 static size_t terminal_rows(void)
@@ -80,7 +71,7 @@ static void draw(struct watch *watch)
   session_address(&watch->session, watch->status, address);
   char *place = session_place(&watch->session, address);
   fputs("\033[H\033[J", stdout); /* cursor home, erase what follows */
-  print_time();
+  print_now();
   printf("  %s%s%s on %s\n", paint(stdout, STRONG), watch->shown, paint(stdout, PLAIN), place);
   free(place);
   if (watch->status != FAIRLOCK_OK) {
@@ -112,7 +103,7 @@ static void print_place(struct watch *watch)
   free(same ? place : watch->place);
   if (same) return;
   watch->place = place;
-  print_time();
+  print_now();
   printf("  %s: read from %s\n", watch->shown, place);
 }
 
@@ -127,7 +118,7 @@ static void print_party(const struct party *party, size_t number, const char *re
 
 static void print_line(const struct watch *watch)
 {
-  print_time();
+  print_now();
   printf("  %s: ", watch->shown);
   if (watch->status != FAIRLOCK_OK) {
     printf("%s; trying again\n", fairlock_status_text(watch->status));
