@@ -268,10 +268,7 @@ static void pass_on_asked(struct hold *hold)
 
 /* The state of the lock */
 
-/*
- * Reports, and ends the agent. It takes nothing apart, because the other thread is inside the
- * client; the system closes the connection.
- */
+/* Reports, and ends the agent. The other thread is inside the client, so nothing is freed. */
 static void end_hold(struct hold *hold, enum agent_news news, int status)
 {
   tell_status(hold, news, status);
@@ -340,10 +337,7 @@ static void look_lingering(struct hold *hold)
   if (fairlock_start_deinit(&hold->lock.handle) != FAIRLOCK_PENDING) _exit(0);
 }
 
-/*
- * Writes down for the guard until when the command may run. `now` and `left` were read earlier, so
- * the deadline is rather too early than too late.
- */
+/* Tells the guard until when the command may run: counted from `now`, so rather too early. */
 static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
 {
   guard_deadline(hold->guard, now + left - spare_ms(hold->options));
@@ -387,10 +381,7 @@ static void begin_wait(struct hold *hold)
   if (status != FAIRLOCK_PENDING) end_hold(hold, AGENT_FAILED, status);
 }
 
-/*
- * The hold has ended before the command began, for instance because we were stopped while the lock
- * was handed to us. The wait goes on.
- */
+/* The hold has ended before the command began, perhaps because we were stopped. Waits again. */
 static void wait_again(struct hold *hold)
 {
   (void)fairlock_start_release(&hold->lock.handle);
@@ -509,10 +500,7 @@ static void look(struct hold *hold)
   }
 }
 
-/*
- * Returns the ms until look() is due even if nothing happens. It is never long, because the machine
- * may be suspended meanwhile.
- */
+/* The ms until look() is due; never long, because the machine may be suspended meanwhile. */
 static int next_look_ms(struct hold *hold)
 {
   uint32_t wait = PORT_WAIT_MAX_MS;
@@ -720,10 +708,7 @@ static void watch_over(struct hold *hold)
   }
 }
 
-/*
- * Closes all descriptors but the link and the guard's. Otherwise a pipe that somebody else reads
- * would stay open because of the agent.
- */
+/* Closes all but the link and the guard's: the agent must not keep somebody's pipe open. */
 static void detach(int link, struct guard *guard)
 {
   int kept[] = {link, guard->agent[0]};

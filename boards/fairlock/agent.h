@@ -21,10 +21,7 @@ enum agent_order {
   AGENT_ACQUIRE = 1, /* acquire the lock. Its answer is AGENT_ACQUIRED or AGENT_FAILED      */
   AGENT_GUARD,       /* the command begins: agent_guard() says so                           */
   AGENT_HURRY,       /* release when the command has ended: at_least_ms no longer counts    */
-  /*
-   * leave the queue. Its answer is AGENT_FAILED; or AGENT_RELEASED, if it was granted the lock
-   * meanwhile and has released it; or AGENT_ACQUIRED, if it had sent that already
-   */
+  /* leave the queue: AGENT_FAILED, or, if the lock came first, AGENT_RELEASED or AGENT_ACQUIRED */
   AGENT_CANCEL,
   AGENT_RELEASE /* release the lock. Its answer is AGENT_RELEASED */
 };
@@ -64,26 +61,17 @@ enum agent_news {
   /* the lock cannot be acquired, because one of `holders` holds it. The agent has ended */
   AGENT_NESTED,
   AGENT_FAILED, /* the lock was not acquired: status, text. The agent has ended, or lingers */
-  /*
-   * the system has refused something: status is an errno value, text says what. The agent has
-   * ended
-   */
+  /* the system has refused what text says: status is an errno value. The agent has ended */
   AGENT_UNABLE,
   AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: text */
-  /*
-   * the lock is gone: status FAIRLOCK_LOST; or its lease ends soon: status says why it is not
-   * renewed
-   */
+  /* the lock is gone: FAIRLOCK_LOST; or its lease ends soon: status says why it is not renewed */
   AGENT_LOST,
   AGENT_RELEASED, /* the status of the release. The agent has ended, or lingers */
   AGENT_EVENT,    /* something has happened to the connection, for --verbose    */
   AGENT_GONE      /* the agent has ended without a message                      */
 };
 
-/*
- * Room for a text: as long as a status has an error, as lock/FORMAT.md lets the words of one who
- * asks be, or as a new address.
- */
+/* Room for an error text, a new address, or the words of who asks (lock/FORMAT.md). */
 #define AGENT_TEXT_SIZE 288
 
 struct agent_message {
@@ -107,29 +95,19 @@ struct agent {
   struct guard guard;
 };
 
-/*
- * Starts the guard, the process of the command, and the agent, which begins to connect. session
- * was prepared, and is not open; options must stay valid. Returns NULL, or what failed, with errno
- * set.
- */
+/* Starts guard, command and agent, which connects. Returns NULL, or what failed, with errno set. */
 const char *agent_start(struct agent *agent, struct session *session,
                         const struct agent_options *options, const struct child *child);
 
 /* Returns the next message. Blocks until there is one, which link tells. */
 struct agent_message agent_news(struct agent *agent);
 
-/*
- * Tells agent and guard that the command begins. From now on they end it when the lock is lost, or
- * when this process dies.
- */
+/* The command begins. From now on, agent and guard end it if the lock is lost or we die. */
 void agent_guard(struct agent *agent);
 
 void agent_order(struct agent *agent, enum agent_order order);
 
-/*
- * After AGENT_ACQUIRED: returns false if too little of the hold is left to start the command. That
- * is right even if the agent is stopped, or if its later messages were not read yet.
- */
+/* After AGENT_ACQUIRED: false if too little of the hold is left to start the command. */
 bool agent_may_begin(const struct agent *agent);
 
 /* True when the hold has ended and the agent has not noticed, because it is not running. */
@@ -138,10 +116,7 @@ bool agent_let_it_end(const struct agent *agent);
 /* True while the agent is stopped by a signal, and so neither obeys nor reports. */
 bool agent_is_stopped(const struct agent *agent);
 
-/*
- * Kills the agent: before AGENT_ACQUIRE, when it has nothing to leave behind, or when it does
- * not answer.
- */
+/* Kills the agent, when it has nothing to leave behind, or does not answer. */
 void agent_kill(struct agent *agent);
 
 #endif

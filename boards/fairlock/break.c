@@ -81,10 +81,7 @@ static bool is_named(const struct breaking *breaking)
   return breaking->hold.token != 0 || breaking->hold.holder != NULL;
 }
 
-/*
- * True if the command line names this hold: by its token, or by its holder's id, either as it is or
- * as `fairlock status` prints it.
- */
+/* True if the command line names this hold, its holder perhaps as status prints it. */
 static bool names(const struct breaking *breaking, const struct holder *seen)
 {
   const char *holder = breaking->hold.holder;
@@ -112,10 +109,7 @@ static bool find_meant(struct breaking *breaking)
   return breaking->meant_count > 0;
 }
 
-/*
- * True if a request can name the hold: by its token or, if it has none, by its holder (see struct
- * fairlock_target for which ids can be named).
- */
+/* True if a request can name the hold: see struct fairlock_target. */
 static bool is_nameable(const struct holder *seen)
 {
   const struct party *party = &seen->party;

@@ -78,15 +78,10 @@ void print_time(FILE *to, int64_t ms, const char *format);
 /* Returns the time in ms since 1970. */
 int64_t time_of_day_ms(void);
 
-/*
- * port_clock_ms() with more bits: for what may last longer than its 49 days, such as a hold.
- */
+/* port_clock_ms() with more bits: for what may last longer than its 49 days, such as a hold. */
 int64_t long_clock_ms(void);
 
-/*
- * Flushes stdout. Returns status, or EXIT_SYSTEM, after a complaint, if the output could not be
- * written.
- */
+/* Flushes stdout. Returns status, or EXIT_SYSTEM after a complaint. */
 int end_output(int status);
 
 #endif

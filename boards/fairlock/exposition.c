@@ -102,10 +102,7 @@ static bool write_new(const char *path, exposition_function *write, const void *
   return fclose(file) == 0 && written;
 }
 
-/*
- * Only a regular file may be replaced. rename() would also replace a device, a pipe or a symbolic
- * link such as /dev/stdout, and so destroy it. It cannot replace a folder.
- */
+/* rename() would also replace, and so destroy, a device, a pipe or a link such as /dev/stdout. */
 static bool may_replace(const char *path)
 {
   struct stat there;

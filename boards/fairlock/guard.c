@@ -225,10 +225,7 @@ void guard_signal_group(const struct guard *guard, int number)
   if (number != SIGKILL) guard_forward(guard, SIGCONT);
 }
 
-/*
- * The system signals all processes of the group at once, so none escapes by being forked just then.
- * Processes that have left the group are searched for.
- */
+/* The system signals a group at once, so no fork escapes. Others are searched for. */
 void guard_signal(const struct guard *guard, int number)
 {
   pid_t group = group_of(guard);
@@ -450,10 +447,7 @@ static bool make_pair(int ends[2], bool is_pipe)
   return true;
 }
 
-/*
- * Blocks all signals but SIGCHLD, whose handler writes to a pipe. The command's process restores
- * its own mask.
- */
+/* Blocks all signals but SIGCHLD, which writes to a pipe. The command restores its own mask. */
 static bool watch_children(void)
 {
   struct sigaction action = {.sa_handler = on_child};

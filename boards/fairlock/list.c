@@ -114,10 +114,7 @@ static const char both_prefixes[] = "[fr][ae][id][ri][ls][os][co][kn][:_]*";
 
 /* Candidates */
 
-/*
- * Finds the name of the lock to which a key belongs. In the key, the name is in braces, unless it
- * has a brace itself. Returns false if the key belongs to no lock.
- */
+/* Finds the lock of a key, which has its name in braces unless that has one. False: none. */
 static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
 {
   size_t prefix = sizeof notes_prefix - 1;
@@ -211,10 +208,7 @@ static int ask_about(struct list *list, const struct candidate *candidate)
   return status == FAIRLOCK_OK ? ask_exists(list, "", candidate, false) : status;
 }
 
-/*
- * Reads an answer to EXISTS. If the server refuses, because the slot is moving or we have no right
- * to the key, *exists becomes `otherwise`. Fails if the server serves no key at all.
- */
+/* Reads an answer to EXISTS; `otherwise` if it is refused: a moving slot, a missing right. */
 static int read_exists(struct list *list, bool *exists, bool otherwise)
 {
   struct resp_event event;
@@ -397,10 +391,7 @@ static void complain_lock(struct list *list, const char *name, size_t size, int 
   if (list->status == EXIT_DONE) list->status = exit_status_of(status);
 }
 
-/*
- * True if the name matches the pattern. A NUL byte in a name is compared as if it were another
- * byte.
- */
+/* True if the name, in which a NUL counts as another byte, matches the pattern. */
 static bool is_wanted(const struct list *list, const char *name, size_t size)
 {
   if (list->pattern == NULL) return true;
@@ -504,9 +495,7 @@ static bool show(struct list *list, const struct candidate *candidate, int *stat
   return *status != FAIRLOCK_OK || show_lock(list, candidate->name, candidate->size);
 }
 
-/*
- * Reads the locks of the page. Returns the status of the query; other failures are in list->status.
- */
+/* Reads the locks of the page. Returns the query's status; other failures are in the list's. */
 static int show_page(struct list *list, bool *goes_on)
 {
   int status = FAIRLOCK_OK;

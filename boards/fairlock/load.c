@@ -126,10 +126,7 @@ static void find_others(struct load *load, struct nodes *others)
   if (status != FAIRLOCK_OK) say_failed(load, status);
 }
 
-/*
- * Loads the scripts into the server at address; if others is not NULL, also finds those that may
- * replace it as the master.
- */
+/* Loads the scripts into a server; if others is not NULL, also finds those that may replace it. */
 static void load_into(struct load *load, const char *address, struct nodes *others)
 {
   int status = query_open(&load->query, address);

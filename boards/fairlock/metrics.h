@@ -33,20 +33,14 @@ struct metrics {
   bool complained;
 };
 
-/*
- * To be called before agent_start(). Writes the file for the first time, unless path is NULL.
- * path and lock have to outlive *metrics. Returns 0, or -1 with errno set.
- */
+/* To be called before agent_start(). Writes the file first. Returns 0, or -1 with errno set. */
 int metrics_start(struct metrics *metrics, const char *path, const struct session *session,
                   const char *lock);
 
 /* To be called in the agent: stores its counters. Never blocks. */
 void metrics_count(const struct metrics *metrics, const struct fairlock_counters *counters);
 
-/*
- * These, and metrics_tick(), are to be called in `fairlock run`. Each writes the file, and blocks
- * for as long as the file system takes. A failure to write is reported once.
- */
+/* In `fairlock run`: each writes the file, which may block. A failure is reported once. */
 void metrics_acquired(struct metrics *metrics);
 void metrics_lost(struct metrics *metrics);
 void metrics_stopped(struct metrics *metrics, int exit_status);

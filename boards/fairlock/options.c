@@ -126,10 +126,7 @@ static char *take_url(char *argument)
   return copy;
 }
 
-/*
- * Parses a decimal number, which an s may follow, and sets *value to its thousandths, rounded up;
- * UINT64_MAX: it is too large.
- */
+/* Parses a decimal number, perhaps with an s, to thousandths; UINT64_MAX: it is too large. */
 static bool parse_thousandths(const char *text, uint64_t *value)
 {
   uint64_t sum = 0;

@@ -64,15 +64,12 @@ struct command_line {
   struct port_openssl_config tls;     /* from options; the rest is NULL                   */
 };
 
-/*
- * Parses the options into *line, and those of the subcommand into *target, its struct. Returns
- * EXIT_DONE, or EXIT_USAGE after a complaint. For --help it ends the program.
- */
+/* Parses options into *line and *target, the subcommand's struct. Returns an exit status. */
 int parse_options(struct command_line *line, void *target, int argc, char **argv);
 
 /*
- * If argument is an option that all subcommands have, but not --help, returns 2 if its value is the
- * next argument, and 1 if not. Returns 0 for anything else.
+ * How many arguments an option of all subcommands takes: 1, or 2 if its value is the next one. 0: it
+ * is none, or --help.
  */
 int size_of_common_option(const char *argument);
 

@@ -315,10 +315,7 @@ static bool same_event(const struct agent_message *a, const struct agent_message
          strcmp(a->text, b->text) == 0;
 }
 
-/*
- * True if the event is to be reported. Until there is a connection again, each event is reported
- * once, and no more than MOST_TOLD different ones.
- */
+/* True if the event is to be reported: once until there is a connection, and MOST_TOLD at most. */
 static bool is_new_event(struct run *run, const struct agent_message *event)
 {
   if (event->event == FAIRLOCK_LOG_ASKED) return true; /* whenever it happens */
@@ -380,10 +377,7 @@ static void on_guard_gone(struct run *run)
   (void)waitpid(guard, NULL, 0);
 }
 
-/*
- * Reaps all children that have ended: agent and guard, and what the command has left. That became
- * our child because we are process 1 of a container, or because of system_adopt().
- */
+/* Reaps agent, guard, and what is ours as process 1 of a container, or by system_adopt(). */
 static void reap(struct run *run)
 {
   pid_t pid;
@@ -456,9 +450,7 @@ static bool ends_wait(int number)
   }
 }
 
-/*
- * Ctrl-Z on the terminal sends SIGTSTP to our whole group. We have caught it, so we stop ourselves.
- */
+/* Ctrl-Z sends SIGTSTP to our whole group. We have caught it, so we stop ourselves. */
 static void stop_with_group(int number)
 {
   if (number == SIGTSTP && !signals_ignored_before(number)) (void)raise(SIGSTOP);
@@ -478,10 +470,7 @@ static void on_signal_waiting(struct run *run, int number)
   end_wait(run);
 }
 
-/*
- * Returns the exit status that shells use for the end by a signal. In the end run_command() sends
- * us the same signal, so that whoever waits for us sees it.
- */
+/* The status that shells use. In the end run_command() sends us the same signal. */
 static int ended_by(struct run *run, int number)
 {
   run->ended_by = number;
@@ -725,10 +714,7 @@ static void on_unkept(struct run *run, const char *action)
            run->shown, action);
 }
 
-/*
- * If the agent was stopped when the command had to be ended, the guard has done it, and no message
- * has told us that the lock is lost.
- */
+/* If the agent was stopped, the guard has ended the command, and no message has told us. */
 static void look_for_guard(struct run *run)
 {
   if (run->hold == LOST || !guard_acted(&run->agent.guard)) return;
@@ -804,10 +790,7 @@ static bool has_rest(const struct run *run)
   return is_guarded(run) && !guard_is_empty(&run->agent.guard);
 }
 
-/*
- * Ends what the command has left. As long as something cannot be ended, the lock stays held, unless
- * it is lost anyway.
- */
+/* Ends what the command has left. While that fails the lock stays held, unless it is lost. */
 static void end_rest(struct run *run)
 {
   uint32_t began = port_clock_ms();
@@ -924,10 +907,7 @@ static int on_released(struct run *run, const struct agent_message *message, int
   return status;
 }
 
-/*
- * As process 1 of a container we wait for the agent, because it cannot outlive us. A signal ends
- * that.
- */
+/* As process 1 of a container we wait for the agent, which we would end. A signal ends that. */
 static void outlast(struct run *run)
 {
   struct event event = {0};

@@ -26,9 +26,7 @@
 #include "text.h"
 #include "url.h"
 
-/*
- * The library's defaults for one server. With fairlock_follow(), which we always call, they differ.
- */
+/* The library's defaults for one server, which fairlock_follow() would change. */
 #define CONNECT_MS 5000U
 #define OFFLINE_MS 10000U
 
@@ -146,10 +144,7 @@ static char *take_from_environment(const char *name)
   return NULL;
 }
 
-/*
- * Removes passwords from the environment, because the command that we run need not be trustworthy.
- * The URL stays, without its password.
- */
+/* The command that we run need not be trustworthy. The URL stays, without its password. */
 static void take_secrets(struct session *session)
 {
   char *url = getenv("FAIRLOCK_URL");
@@ -186,10 +181,7 @@ static bool lacks_password(const struct session *session)
   return session->config.password == NULL && from_environment("FAIRLOCK_HOLDER") != NULL;
 }
 
-/*
- * Finds the password: in the file, if path is not NULL; in the URL, if that is not NULL; or in the
- * environment. Returns EXIT_DONE, or a status after a complaint.
- */
+/* Takes the password of the file, of the URL, or of the environment. Returns an exit status. */
 static int choose_password(struct secret *secret, const char *path, const char *of_url,
                            const char **password)
 {
@@ -596,10 +588,7 @@ int session_connect(struct session *session)
   return status == FAIRLOCK_OK ? EXIT_DONE : session_complain(session, status);
 }
 
-/*
- * True if the server refuses a password after it has accepted one. That may pass, because a new
- * password does not come into the file and to the server at the same moment.
- */
+/* True if a password is refused that was good. File and server do not change at once. */
 static bool changes(struct session *session)
 {
   struct fairlock_counters counters;

@@ -56,10 +56,7 @@ struct session {
   struct secret secret, sentinel_secret;
   struct fairlock_credentials credentials;
 
-  /*
-   * why there was no password for the last connection; "": there was. The addresses' mutex guards
-   * it
-   */
+  /* why there was no password for the last connection; "": there was. The mutex guards it */
   char no_password[FAIRLOCK_ERROR_SIZE];
 
   /* TLS around the socket, if the URL asks for it */
@@ -78,16 +75,10 @@ struct session {
   unsigned char send[2048];
 };
 
-/*
- * Finds out the server and the password, and removes passwords from the environment. Opens no
- * connection. Returns EXIT_DONE, or an exit status after a complaint.
- */
+/* Finds out server and password, and takes passwords out of the environment. An exit status. */
 int session_prepare(struct session *session, const struct command_line *line);
 
-/*
- * Makes the client. The caller has filled in the rest of session->config before. Returns a status
- * of the library.
- */
+/* Makes the client. session->config has what the caller wants. Returns a status of the library. */
 int session_open(struct session *session);
 
 /* Ends what session_open() has begun. It may be called again. */
@@ -113,10 +104,7 @@ void session_current(struct session *session, char address[ADDRESS_SIZE]);
 /* Makes the client and connects. Returns EXIT_DONE, or an exit status after a complaint. */
 int session_connect(struct session *session);
 
-/*
- * Why the transport could last not connect, or was closed, in the words of the system, the resolver
- * or TLS; "": not known. connected: whether a connection was made.
- */
+/* Why the transport failed last, in words; "": not known. connected: it had a connection. */
 void session_reason(struct session *session, bool connected, char text[FAIRLOCK_ERROR_SIZE]);
 
 /* The same for the address of session_current(). A log function may call it. */
@@ -141,10 +129,7 @@ const char *from_environment(const char *name);
 /* The exit status for a status of the library. */
 int exit_status_of(int status);
 
-/*
- * "URL" or, if the URL does not have the address, "URL (address)", or "URL (Sentinel address)".
- * Printable; to be freed.
- */
+/* "URL", "URL (address)" or "URL (Sentinel address)". Printable; to be freed. */
 char *session_place(const struct session *session, const char *address);
 
 /* The URL without a user and a password, with the database unless that is 0. Printable; to be freed. */
@@ -153,10 +138,7 @@ char *session_url(const struct session *session);
 /* ": " and error, with "..." if it was cut off, or "" if it is empty. Printable; to be freed. */
 char *session_words(const char *error);
 
-/*
- * Prints that the server at address failed, its error text, and what to do. address and error may
- * be "". Returns the exit status.
- */
+/* Prints that a server failed, its error, and what to do. Returns the exit status. */
 int session_failed(const struct session *session, int status, const char *address,
                    const char *error);
 
@@ -172,9 +154,7 @@ int session_complain(struct session *session, int status);
  * which only says that there is no TLS.
  */
 
-/*
- * Makes tls ready, around the transport below. Returns EXIT_DONE, or a status after a complaint.
- */
+/* Makes tls ready, around the transport below. Returns EXIT_DONE, or a status after a complaint. */
 int tls_prepare(struct port_openssl *tls, const struct port_openssl_config *config,
                 const struct port_transport *below);
 

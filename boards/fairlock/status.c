@@ -70,10 +70,7 @@ static bool has_token(const struct inspection *inspection)
   return i < inspection->holder_count;
 }
 
-/*
- * The time of the server at address, by which holds have begun; -1: not known, or of no use. A second
- * connection asks for it, because the library has no function for that.
- */
+/* The server's time, by which holds began; -1: of no use. The library has no function for it. */
 static int64_t server_ms(struct report *report, const struct inspection *inspection,
                          const char *address)
 {

@@ -10,10 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/*
- * To be called in a child after fork(): makes the system kill the child when its parent dies
- * (Linux), and ends it if the parent is dead already.
- */
+/* To be called in a child: the system kills it when its parent dies (Linux), or has died. */
 void system_die_with(pid_t parent);
 
 /*
@@ -57,10 +54,7 @@ void system_hide_memory(void);
  */
 bool system_fill_standard(void);
 
-/*
- * Closes all descriptors but the `count` ones in keep, none of which is below 3. The standard
- * descriptors become /dev/null.
- */
+/* Closes all descriptors but those in keep, and makes the standard ones /dev/null. */
 void system_let_go(const int *keep, size_t count);
 
 #define SYSTEM_WAIT_MOST 3

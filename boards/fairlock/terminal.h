@@ -13,15 +13,10 @@ struct terminal {
 
 void terminal_open(struct terminal *terminal);
 
-/*
- * True if standard input and output are the terminal, so that the command seems to be interactive.
- */
+/* True if standard input and output are the terminal: the command seems to be interactive. */
 bool terminal_talks(const struct terminal *terminal);
 
-/*
- * Makes `group` the terminal's foreground group, if our group is that at present. Returns true if
- * so.
- */
+/* Makes `group` the foreground group, if ours is that. Returns true if so. */
 bool terminal_lend(struct terminal *terminal, pid_t group);
 
 /* Undoes that. */

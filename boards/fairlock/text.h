@@ -32,10 +32,7 @@ void print_json_bytes(FILE *to, const char *key, const void *bytes, size_t size)
 /* Colours of text on a terminal. */
 enum paint { PLAIN, STRONG, GOOD, DOUBTFUL, BAD };
 
-/*
- * Returns what to print before text of that colour. It is "" if `to` is no terminal with colours,
- * or if the environment has NO_COLOR.
- */
+/* What to print before text of that colour; "" without colours, or with NO_COLOR. */
 const char *paint(FILE *to, enum paint how);
 
 /* True if the word, of `size` bytes, is in a list of words that are separated by spaces. */
