@@ -421,6 +421,7 @@ static struct event await(struct run *run, int ms)
     if (event.agent.news == AGENT_EVENT) {
       if (is_new_event(run, &event.agent)) tell_event(run, &event.agent);
       event.agent.news = 0;
+      continue; /* what the guard says may follow from a message behind it */
     }
     if (event.agent.news == 0 && sources[0].revents != 0) event.signal = signals_next();
     event.guard = sources[2].revents != 0;

@@ -607,34 +607,29 @@ bool session_may_pass(struct session *session, int status)
 
 int exit_status_of(int status)
 {
-  switch (status) {
-  case FAIRLOCK_OK:
-    return EXIT_DONE;
-  case FAIRLOCK_BUSY:
-  case FAIRLOCK_TIMEOUT:
-  case FAIRLOCK_NOT_HELD:
-  case FAIRLOCK_NOT_LISTENING:
-    return EXIT_CONFLICT;
-  case FAIRLOCK_LOST:
-    return EXIT_LOST;
-  case FAIRLOCK_DENIED:
-  case FAIRLOCK_UNTRUSTED:
-    return EXIT_DENIED;
-  case FAIRLOCK_READONLY:
-  case FAIRLOCK_WRONG_SHARD:
-    return EXIT_READ_ONLY;
-  case FAIRLOCK_UNSUPPORTED:
-  case FAIRLOCK_REFUSED:
-  case FAIRLOCK_PROTOCOL:
-    return EXIT_PROTOCOL;
-  case FAIRLOCK_INVALID:
-  case FAIRLOCK_TOO_LONG:
-    return EXIT_USAGE;
-  case FAIRLOCK_OUTDATED:
-    return EXIT_OUTDATED;
-  default:
-    return EXIT_UNREACHABLE;
-  }
+  static const struct {
+    int status, exit;
+  } table[] = {
+      {FAIRLOCK_OK, EXIT_DONE},
+      {FAIRLOCK_BUSY, EXIT_CONFLICT},
+      {FAIRLOCK_TIMEOUT, EXIT_CONFLICT},
+      {FAIRLOCK_NOT_HELD, EXIT_CONFLICT},
+      {FAIRLOCK_NOT_LISTENING, EXIT_CONFLICT},
+      {FAIRLOCK_LOST, EXIT_LOST},
+      {FAIRLOCK_DENIED, EXIT_DENIED},
+      {FAIRLOCK_UNTRUSTED, EXIT_DENIED},
+      {FAIRLOCK_READONLY, EXIT_READ_ONLY},
+      {FAIRLOCK_WRONG_SHARD, EXIT_READ_ONLY},
+      {FAIRLOCK_UNSUPPORTED, EXIT_PROTOCOL},
+      {FAIRLOCK_REFUSED, EXIT_PROTOCOL},
+      {FAIRLOCK_PROTOCOL, EXIT_PROTOCOL},
+      {FAIRLOCK_INVALID, EXIT_USAGE},
+      {FAIRLOCK_TOO_LONG, EXIT_USAGE},
+      {FAIRLOCK_OUTDATED, EXIT_OUTDATED},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+    if (table[i].status == status) return table[i].exit;
+  return EXIT_UNREACHABLE;
 }
 
 /* True if the reason is `words`, which the system or the resolver says. Both may be cut off. */
