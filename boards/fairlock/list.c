@@ -86,7 +86,7 @@ static const struct option_row options[] = {
      .help = "write that to FILE instead, also when no server can be reached"},
     {"metrics-locks", 0, OPTION_COUNT, offsetof(struct list, metrics_locks), "N",
      .help = "metrics by lock for at most N locks: those with most waiters.\nDefault: 100",
-     .least = 0, .most = MOST_METRICS_LOCKS},
+     .most = MOST_METRICS_LOCKS},
     {0},
 };
 
@@ -550,14 +550,12 @@ static void list_master(struct list *list, const char *address)
 
 static void list_cluster(struct list *list)
 {
-  int status = nodes_of_cluster(&list->masters, &list->query, false);
+  int status = nodes_of_cluster(&list->masters, &list->query, MASTERS);
   if (status != FAIRLOCK_OK) server_failed(list, status, false);
-  else (void)nodes_of_cluster(&list->replicas, &list->query, true);
+  else (void)nodes_of_cluster(&list->replicas, &list->query, REPLICAS);
   query_close(&list->query);
   for (size_t i = 0; i < list->masters.count && status == FAIRLOCK_OK; i++)
     list_master(list, list->masters.address[i]);
-  for (size_t i = 0; i < list->masters.count; i++)
-    nodes_take_out(&list->replicas, list->masters.address[i]);
   nodes_forget(&list->masters);
 }
 

@@ -121,7 +121,7 @@ static void load_scripts(struct load *load)
 static void find_others(struct load *load, struct nodes *others)
 {
   int status = FAIRLOCK_OK;
-  if (load->query.cluster) status = nodes_of_cluster(others, &load->query, true);
+  if (load->query.cluster) status = nodes_of_cluster(others, &load->query, MASTERS | REPLICAS);
   else if (load->session.server.service != NULL) status = nodes_of_master(others, &load->query);
   if (status != FAIRLOCK_OK) say_failed(load, status);
 }

@@ -227,7 +227,8 @@ static bool take(const struct command_line *line, const struct option_row *row, 
     *(char **)target = take_url(value);
     return true;
   case OPTION_SECONDS:
-    return parse_seconds(line, option, value, row->least, row->most, target);
+    return parse_seconds(line, option, value, row->least,
+                         row->most > 0 ? row->most : FAIRLOCK_DURATION_MAX_MS, target);
   case OPTION_COUNT:
     return parse_count(line, option, "a number", value, row->least, row->most, target);
   case OPTION_STATUS:

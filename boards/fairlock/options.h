@@ -14,15 +14,14 @@
 
 /* What the value of an option is, and so what it is stored in. */
 enum option_kind {
-  OPTION_FLAG = 1, /* it has none: a bool becomes true                                        */
-  OPTION_TEXT,     /* const char *: any text                                                  */
-  OPTION_URL,      /* char *, allocated. The argument's password is overwritten               */
-  OPTION_SECONDS,  /* uint32_t, in ms: seconds with or without a fraction and a final s, from
-                      `least` to `most` ms, rounded up                                        */
-  OPTION_COUNT,    /* uint32_t: a whole number from `least` to `most`                         */
-  OPTION_STATUS,   /* uint32_t: an exit status                                                */
-  OPTION_CHOICE,   /* int: the number of one of `choices`                                     */
-  OPTION_HELP      /* it has none: the help is printed                                        */
+  OPTION_FLAG = 1, /* it has none: a bool becomes true                                      */
+  OPTION_TEXT,     /* const char *: any text                                                */
+  OPTION_URL,      /* char *, allocated. The argument's password is overwritten             */
+  OPTION_SECONDS,  /* uint32_t, in ms, from `least` to `most` (0: what the library takes)   */
+  OPTION_COUNT,    /* uint32_t: a whole number from `least` to `most`                       */
+  OPTION_STATUS,   /* uint32_t: an exit status                                              */
+  OPTION_CHOICE,   /* int: the number of one of `choices`                                   */
+  OPTION_HELP      /* it has none: the help is printed                                      */
 };
 
 struct choice {
@@ -31,13 +30,13 @@ struct choice {
 };
 
 struct option_row {
-  const char *name;      /* without dashes; NULL: the table ends                           */
-  int letter;            /* 0: none. A later row with the same one is another name for it  */
-  enum option_kind kind; /*                                                                */
-  size_t target;         /* the offset of what it sets, in the subcommand's struct         */
-  const char *value;     /* what the help calls its value; NULL: it has none               */
-  const char *help;      /* what the help says, in lines; NULL: it does not mention it     */
-  uint32_t least, most;  /*                                                                */
+  const char *name; /* without dashes; NULL: the table ends                          */
+  int letter;       /* 0: none. A later row with the same one is another name for it */
+  enum option_kind kind;
+  size_t target;     /* the offset of what it sets, in the subcommand's struct        */
+  const char *value; /* what the help calls its value; NULL: it has none              */
+  const char *help;  /* what the help says, in lines; NULL: it does not mention it    */
+  uint32_t least, most;
   const struct choice *choices;
 };
 
@@ -46,10 +45,9 @@ struct option_row {
 
 /* A command line. The subcommand fills in the first members. */
 struct command_line {
-  const char *command; /* its name                                                */
-  const char *usage;   /* its synopsis                                            */
-  const char *about;   /* what the help says before its options, and after all    */
-  const char *statuses;
+  const char *command;          /* its name                                                */
+  const char *usage;            /* its synopsis                                            */
+  const char *about, *statuses; /* what the help says before its options, and at the end */
   const struct option_row *options;
   bool name_ends; /* options end at the first argument that is none       */
 

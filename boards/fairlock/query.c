@@ -230,26 +230,10 @@ void query_close(struct query *query)
 
 /* The servers that belong to the server of a query: CLUSTER SLOTS, or ROLE. */
 
-/* The index of an address; the count if it is not there. */
-static size_t find(const struct nodes *nodes, const char *address)
-{
-  size_t i = 0;
-  while (i < nodes->count && strcmp(nodes->address[i], address) != 0)
-    i++;
-  return i;
-}
-
-void nodes_take_out(struct nodes *nodes, const char *address)
-{
-  size_t i = find(nodes, address);
-  if (i == nodes->count) return;
-  free(nodes->address[i]);
-  nodes->address[i] = nodes->address[--nodes->count];
-}
-
 void nodes_add(struct nodes *nodes, const char *address)
 {
-  if (find(nodes, address) < nodes->count) return;
+  for (size_t i = 0; i < nodes->count; i++)
+    if (strcmp(nodes->address[i], address) == 0) return;
   nodes->address = with_room(nodes->address, nodes->count, &nodes->room, sizeof *nodes->address);
   nodes->address[nodes->count++] = copied(address, strlen(address));
 }
@@ -306,7 +290,7 @@ static void take_element(struct node *node, const struct resp_event *event)
  * Reads the answer to CLUSTER SLOTS, {{first slot, last slot, {host, port, ...}, replicas...},
  * ...}, in which the first node of each range of slots is the master.
  */
-int nodes_of_cluster(struct nodes *nodes, struct query *query, bool replicas)
+int nodes_of_cluster(struct nodes *nodes, struct query *query, unsigned kinds)
 {
   const struct word words[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
   struct node node = {.nodes = nodes, .asked = query->address};
@@ -319,8 +303,8 @@ int nodes_of_cluster(struct nodes *nodes, struct query *query, bool replicas)
     if (query_is_error(&event)) return query_refused(query, &event);
     if (event.depth == 1) of_range = 0;
     if (event.depth == 2 && of_range++ >= 2) node.element = 0;
-    if (event.depth == 3 && (of_range == 3 || (replicas && of_range > 3)))
-      take_element(&node, &event);
+    unsigned kind = of_range == 3 ? MASTERS : REPLICAS;
+    if (event.depth == 3 && (kinds & kind) != 0) take_element(&node, &event);
   } while (!event.last);
   return nodes->count > 0 ? FAIRLOCK_OK : FAIRLOCK_UNAVAILABLE;
 }

@@ -121,11 +121,9 @@ static const struct option_row options[] = {
     {"nb", 'n', OPTION_FLAG, OF(given.nonblock), NULL, .help = NULL},
     {"wait", 'w', OPTION_SECONDS, OF(lock.wait_ms), "SECONDS",
      .help = "wait for the lock for at most this long (fractions are allowed).\n"
-             "Default: as long as the server gives a useful answer once a minute",
-     .least = 0, .most = FAIRLOCK_DURATION_MAX_MS},
+             "Default: as long as the server gives a useful answer once a minute"},
     {"timeout", 'w', OPTION_SECONDS, OF(lock.wait_ms), "SECONDS",
-     .help = "the same. It does not limit COMMAND: see timeout(1) for that", .least = 0,
-     .most = FAIRLOCK_DURATION_MAX_MS},
+     .help = "the same. It does not limit COMMAND: see timeout(1) for that"},
     {"conflict-exit-code", 'E', OPTION_STATUS, OF(conflict_status), "N",
      .help = "exit status when -n or -w ends the wait. Default: 1"},
     {"command", 'c', OPTION_TEXT, OF(given.string), "STRING",
@@ -141,7 +139,7 @@ static const struct option_row options[] = {
     {"lease", 0, OPTION_SECONDS, OF(lock.lease_ms), "SECONDS",
      .help = "how long the lock stays held after a crash. Until then it is\n"
              "renewed at each third of the lease. Default: 30",
-     .least = FAIRLOCK_LEASE_MIN_MS, .most = FAIRLOCK_DURATION_MAX_MS},
+     .least = FAIRLOCK_LEASE_MIN_MS},
     {"claim", 0, OPTION_SECONDS, OF(lock.claim_ms), "SECONDS",
      .help = "how long the lock stays with this waiter if it is handed over and\n"
              "not taken, as after a crash. 1 to 5; default: 5",
@@ -157,12 +155,10 @@ static const struct option_row options[] = {
      .choices = asking},
     {"kill-after", 0, OPTION_SECONDS, OF(lock.kill_after_ms), "SECONDS",
      .help = "time between SIGTERM and SIGKILL; at most a third of the lease.\n"
-             "Default: a sixth of it, at most 5",
-     .least = 0, .most = FAIRLOCK_DURATION_MAX_MS},
+             "Default: a sixth of it, at most 5"},
     {"at-least", 0, OPTION_SECONDS, OF(lock.at_least_ms), "SECONDS",
      .help = "hold the lock for this long even if COMMAND ends sooner: for jobs\n"
-             "that machines with different clocks start",
-     .least = 0, .most = FAIRLOCK_DURATION_MAX_MS},
+             "that machines with different clocks start"},
     {"wait-all", 0, OPTION_FLAG, OF(wait_all), NULL,
      .help = "hold the lock until all that COMMAND has started have ended, too"},
     {"lost-exit-code", 0, OPTION_STATUS, OF(lost_status), "N",
@@ -173,7 +169,7 @@ static const struct option_row options[] = {
     {"replicas", 0, OPTION_COUNT, OF(given.replicas), "N",
      .help = "hold the lock only while N replicas acknowledge it. N should\n"
              "be all that could be promoted. Default: $FAIRLOCK_REPLICAS, 0",
-     .least = 0, .most = MOST_REPLICAS},
+     .most = MOST_REPLICAS},
     {"id", 0, OPTION_TEXT, OF(given.id), "ID",
      .help = "the beginning of the holder's id, 1 to 40 characters. Default:\n"
              "$FAIRLOCK_ID, the host's name and the process id"},
@@ -640,13 +636,6 @@ static void hurry(struct run *run)
   agent_order(&run->agent, AGENT_HURRY);
 }
 
-static void on_signal_running(struct run *run, int number)
-{
-  if (hurries(number)) hurry(run);
-  if (number == SIGCONT) resume(run);
-  else if (number != SIGCHLD) guard_forward(&run->agent.guard, number);
-}
-
 static void lose(struct run *run)
 {
   run->hold = LOST;
@@ -723,23 +712,24 @@ static void look_for_guard(struct run *run)
                                                      : "the command was ended");
 }
 
-/* Handles an event after the command has ended, while the lock is still held. */
-static void on_event_after(struct run *run, const struct event *event)
+/* True while processes of the command run that have to end before the lock is released. */
+static bool has_rest(const struct run *run)
 {
+  return is_guarded(run) && !guard_is_empty(&run->agent.guard);
+}
+
+/* Handles an event while the lock is held. What still runs gets the signals. */
+static void on_event(struct run *run, const struct event *event)
+{
+  int number = event->signal;
+  bool ours = number == SIGCHLD || number == SIGCONT || (number == SIGTSTP && run->stage == ENDED);
   if (event->agent.news == AGENT_ASKED) on_asked(run, &event->agent);
   else if (event->agent.news != 0) on_lost(run, &event->agent);
   if (event->agent.news == AGENT_GONE) hang_up(run);
-  stop_with_group(event->signal);
-  if (hurries(event->signal)) hurry(run);
-}
-
-/* The same while processes that the command has started may run. They get the signals. */
-static void on_event_of_rest(struct run *run, const struct event *event)
-{
-  on_event_after(run, event);
-  bool own = event->signal == SIGCHLD || event->signal == SIGTSTP || event->signal == SIGCONT;
-  if (event->agent.news == 0 && event->signal != 0 && !own)
-    guard_forward(&run->agent.guard, event->signal);
+  if (hurries(number)) hurry(run);
+  if (number == SIGCONT) resume(run);
+  if (run->stage == ENDED) stop_with_group(number);
+  if (number != 0 && !ours && has_rest(run)) guard_forward(&run->agent.guard, number);
 }
 
 /* Sends a signal to all processes that we have got from the guard; 0: none. Returns as below. */
@@ -785,12 +775,6 @@ static bool is_to_end(const struct run *run, int status)
   return run->hold == HURRIED || WIFSIGNALED(status);
 }
 
-/* True while processes that the command has left run, and the guard sees to them. */
-static bool has_rest(const struct run *run)
-{
-  return is_guarded(run) && !guard_is_empty(&run->agent.guard);
-}
-
 /* Ends what the command has left. While that fails the lock stays held, unless it is lost. */
 static void end_rest(struct run *run)
 {
@@ -805,7 +789,7 @@ static void end_rest(struct run *run)
       complain("%s stays held: what the command has started cannot be ended", run->shown);
     told = told || stubborn;
     struct event event = await(run, stubborn ? -1 : (int)patience);
-    on_event_of_rest(run, &event);
+    on_event(run, &event);
   }
 }
 
@@ -818,7 +802,7 @@ static void finish_rest(struct run *run, int status)
 {
   while (run->wait_all && has_rest(run) && !is_to_end(run, status)) {
     struct event event = await(run, -1);
-    on_event_of_rest(run, &event);
+    on_event(run, &event);
   }
   if (has_rest(run) && is_to_end(run, status)) end_rest(run);
 }
@@ -845,10 +829,7 @@ static int supervise(struct run *run)
   int status = 0;
   while (!has_ended(run, &status)) {
     struct event event = await(run, -1);
-    if (event.agent.news == 0) on_signal_running(run, event.signal);
-    else if (event.agent.news == AGENT_ASKED) on_asked(run, &event.agent);
-    else on_lost(run, &event.agent);
-    if (event.agent.news == AGENT_GONE) hang_up(run);
+    on_event(run, &event);
   }
   run->stage = ENDED;
   look_for_guard(run);
@@ -878,7 +859,7 @@ static void outwait(struct run *run)
     if (!told) complain("%s stays held for another %g s", run->shown, left / 1000.0);
     told = true;
     struct event event = await(run, (int)left);
-    on_event_after(run, &event);
+    on_event(run, &event);
   }
 }
 
