@@ -188,31 +188,27 @@ static uint32_t reserve_ms(const struct agent_options *options)
   return tenth < MOST_RESERVE_MS ? tenth : MOST_RESERVE_MS;
 }
 
-static uint32_t grace_ms(const struct agent_options *options)
-{
-  return options->on_lost == ON_LOST_TERM ? options->kill_after_ms : 0;
-}
-
 /* How long the hold must still last when the command is dead. */
 static uint32_t spare_ms(const struct agent_options *options)
 {
   return options->on_lost == ON_LOST_IGNORE ? 0 : reserve_ms(options);
 }
 
-/* How long the hold must still last when the ending of the command begins. */
-static uint32_t needed_ms(const struct agent_options *options)
-{
-  return grace_ms(options) + spare_ms(options);
-}
-
 static struct guard_orders guard_orders(const struct agent_options *options)
 {
-  return (struct guard_orders){.term = options->on_lost == ON_LOST_TERM,
+  bool term = options->on_lost == ON_LOST_TERM;
+  return (struct guard_orders){.term = term,
                                .kill = options->on_lost != ON_LOST_IGNORE,
-                               .grace_ms = grace_ms(options),
+                               .grace_ms = term ? options->kill_after_ms : 0,
                                .slack_ms = reserve_ms(options) / 2,
                                .end_ms =
                                    options->on_lost == ON_LOST_KILL ? 0 : options->kill_after_ms};
+}
+
+/* How long the hold must still last when the ending of the command begins. */
+static uint32_t needed_ms(const struct agent_options *options)
+{
+  return guard_orders(options).grace_ms + spare_ms(options);
 }
 
 /* Begins to end the command, because the hold ends in `left` ms, or has ended (0). */

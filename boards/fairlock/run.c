@@ -328,30 +328,23 @@ static bool is_new_event(struct run *run, const struct agent_message *event)
 
 static void tell_event(const struct run *run, const struct agent_message *event)
 {
-  bool redirected = event->event == FAIRLOCK_LOG_REDIRECTED;
-  char *place = session_place(&run->session, redirected ? "" : event->address);
+  static const char *const texts[] = {
+      [FAIRLOCK_LOG_CONNECTED] = "connected",
+      [FAIRLOCK_LOG_NOT_CONNECTED] = "not connected: ",
+      [FAIRLOCK_LOG_DISCONNECTED] = "disconnected: ",
+      [FAIRLOCK_LOG_REDIRECTED] = "redirected",
+      [FAIRLOCK_LOG_REFUSED] = "refused",
+      [FAIRLOCK_LOG_ASKED] = "an operator asks for the hold with token ",
+  };
+  int kind = event->event;
+  bool failed = kind == FAIRLOCK_LOG_NOT_CONNECTED || kind == FAIRLOCK_LOG_DISCONNECTED;
+  bool elsewhere = kind == FAIRLOCK_LOG_REDIRECTED;
+  char *place = session_place(&run->session, elsewhere ? "" : event->address);
   char *words = session_words(event->text);
-  const char *why = fairlock_status_text(event->status);
-  switch (event->event) {
-  case FAIRLOCK_LOG_CONNECTED:
-    complain_of(event->at_ms, "%s: connected", place);
-    break;
-  case FAIRLOCK_LOG_NOT_CONNECTED:
-    complain_of(event->at_ms, "%s: not connected: %s%s", place, why, words);
-    break;
-  case FAIRLOCK_LOG_DISCONNECTED:
-    complain_of(event->at_ms, "%s: disconnected: %s%s", place, why, words);
-    break;
-  case FAIRLOCK_LOG_REDIRECTED:
-    complain_of(event->at_ms, "%s: redirected%s", place, words);
-    break;
-  case FAIRLOCK_LOG_ASKED:
-    complain_of(event->at_ms, "%s: an operator asks for the hold with token%s", place, words + 1);
-    break;
-  default:
-    complain_of(event->at_ms, "%s: refused%s", place, words);
-    break;
-  }
+  const char *said = kind == FAIRLOCK_LOG_CONNECTED ? "" : words;
+  if (kind == FAIRLOCK_LOG_ASKED) said += strspn(said, ": ");
+  complain_of(event->at_ms, "%s: %s%s%s", place, texts[kind],
+              failed ? fairlock_status_text(event->status) : "", said);
   free(words);
   free(place);
 }

@@ -65,11 +65,17 @@ static size_t terminal_rows(void)
   return 24;
 }
 
-static void draw(struct watch *watch)
+/* The server that was asked, printable; to be freed. */
+static char *place_of(struct watch *watch)
 {
   char address[ADDRESS_SIZE];
   session_address(&watch->session, watch->status, address);
-  char *place = session_place(&watch->session, address);
+  return session_place(&watch->session, address);
+}
+
+static void draw(struct watch *watch)
+{
+  char *place = place_of(watch);
   fputs("\033[H\033[J", stdout); /* cursor home, erase what follows */
   print_now();
   printf("  %s%s%s on %s\n", paint(stdout, STRONG), watch->shown, paint(stdout, PLAIN), place);
@@ -96,9 +102,7 @@ static void draw(struct watch *watch)
 /* Prints the server that was asked, if it is not the one that was printed last. */
 static void print_place(struct watch *watch)
 {
-  char address[ADDRESS_SIZE];
-  session_address(&watch->session, watch->status, address);
-  char *place = session_place(&watch->session, address);
+  char *place = place_of(watch);
   bool same = watch->place != NULL && strcmp(place, watch->place) == 0;
   free(same ? place : watch->place);
   if (same) return;
