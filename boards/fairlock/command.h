@@ -12,10 +12,9 @@
  *   text.c         prints names and ids, which may be any bytes; memory for them
  *
  *   run.c          `fairlock run`
- *   agent.c       a second process, which holds the lock
- *   guard.c        a third one, the parent of the command, which ends all that it has started
- *   child.c        starts the command
- *   signals.c, terminal.c   pass signals and the terminal on to the command
+ *   agent.c        a second process, which holds the lock
+ *   guard.c        a third one, which starts the command, and ends all that it has started
+ *   signals.c      passes signals and the terminal on to the command
  *   metrics.c      writes counters to a file
  *   system.c       what only some systems can do
  *

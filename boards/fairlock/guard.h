@@ -9,7 +9,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "child.h"
+/* The command that runs under the lock. */
+struct child {
+  char *const *arguments;
+  const char *name; /* of the lock, for its environment                                 */
+  int gate[2];      /* a pipe from `fairlock run`, at which it waits before exec        */
+};
+
+/* To be called in `fairlock run` before guard_start(). Returns 0, or -1 with errno set. */
+int child_prepare(struct child *child, char *const *arguments, const char *name);
+
+/* To be called in `fairlock run` when the lock is held: lets the process execute the command. */
+void child_go(struct child *child, const char *holder, uint64_t token);
 
 struct guard_shared;
 

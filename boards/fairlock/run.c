@@ -20,13 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "child.h"
 #include "command.h"
 #include "agent.h"
 #include "options.h"
 #include "signals.h"
 #include "system.h"
-#include "terminal.h"
 #include "text.h"
 
 #define LEASE_MS           30000U

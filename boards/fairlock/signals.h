@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* Ignores SIGXFSZ: a write beyond the limit of ulimit -f fails, and does not end us. */
 void signals_outlive_limits(void);
@@ -32,5 +33,23 @@ void signals_tell_group(int number);
 
 /* Ends us by a signal, without a core file. It returns only to process 1 of a container. */
 void signals_end_by(int number);
+
+/* The terminal, which only one process group at a time can read: it is lent to the command. */
+
+struct terminal {
+  int descriptor; /* -1: no terminal   */
+  bool lent;      /* to the command    */
+};
+
+void terminal_open(struct terminal *terminal);
+
+/* True if standard input and output are the terminal: the command seems to be interactive. */
+bool terminal_talks(const struct terminal *terminal);
+
+/* Makes `group` the foreground group, if ours is that. Returns true if so. */
+bool terminal_lend(struct terminal *terminal, pid_t group);
+
+/* Undoes that. */
+void terminal_take_back(struct terminal *terminal);
 
 #endif
