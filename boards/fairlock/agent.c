@@ -46,9 +46,8 @@
 #define MOST_RESERVE_MS 500U
 
 /*
- * PATIENCE_MS: a wait without a time limit ends if no server serves us for so long. A fail-over may
- * take some of that time. LEAST_OFFLINE_MS: a release may take so long, or longer with a long
- * lease.
+ * PATIENCE_MS: a wait without a limit ends if no server serves us for so long, as in a fail-over.
+ * LEAST_OFFLINE_MS: a release may take so long, or longer with a long lease.
  */
 #define PATIENCE_MS      60000U
 #define LEAST_OFFLINE_MS 10000U
@@ -114,10 +113,9 @@ static void count(const struct hold *hold)
 }
 
 /*
- * Sends a message. Those that may come any number of times are dropped while `fairlock run` is
- * stopped and reads nothing; otherwise the link would fill up, and we would wait here instead of
- * renewing. poll() calls a socket writable only while much of its buffer is free, so there is always
- * room for the messages that must not be dropped.
+ * Sends a message. One that may come any number of times is dropped while `fairlock run` is stopped
+ * and the link fills up: we must not wait here instead of renewing. poll() calls a socket writable
+ * only while much of its buffer is free, so there is room for messages that must not be dropped.
  */
 static void put(struct hold *hold, const struct agent_message *message, bool may_drop)
 {
@@ -290,9 +288,9 @@ static void begin_release(struct hold *hold)
 }
 
 /*
- * True if something of ours may be left on the server: a hold, or a place in the queue. Then the
- * library goes on removing it, until it would have ended by itself. While the server answers, an
- * operation has a result only when nothing is left, unless the hold was lost.
+ * True if something of ours may be left on the server, which the library then goes on removing.
+ * While the server answers, an operation has a result only when nothing is left, unless the hold
+ * was lost.
  */
 static bool leaves_something(struct hold *hold, int status)
 {
@@ -438,9 +436,8 @@ static void look_lasting(struct hold *hold, uint32_t left)
 }
 
 /*
- * Kills the command itself if the guard might not do it before the hold ends. If the guard is gone,
- * processes that have left the command's group cannot be found: then the lock is not released, and
- * its lease ends the hold.
+ * Kills the command if the guard might be too late. If the guard is gone, processes outside of the
+ * command's group cannot be found: then the lock is left to its lease.
  */
 static void help_to_clear(struct hold *hold, uint32_t left)
 {
@@ -578,11 +575,10 @@ static bool search_holder(const struct fairlock_report *report, void *context)
 }
 
 /*
- * True if the lock is held by a `fairlock run` under which we run: it waits for our end, so we would
- * never get the lock. If both share it, we might; but not if somebody between us wants it exclusively, or if
- * as many hold as may, and all of them do the same. So that is refused, too. Ids tell: no two holds
- * anywhere have the same, so a lock of the same name on another server or in another database is not
- * mistaken for it. If the holder cannot be read, the acquire that follows reports why.
+ * True if a `fairlock run` under which we run holds the lock, and so waits for our end. If both
+ * share it we might get it, but not if somebody between us wants it exclusively, or the limit is
+ * reached: that is refused, too. Ids tell, because no two holds anywhere have the same. If the
+ * holder cannot be read, the acquire that follows reports why.
  */
 static bool is_nested(struct hold *hold)
 {

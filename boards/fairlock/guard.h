@@ -28,9 +28,8 @@ struct guard {
   struct guard_shared *shared; /* shared by all processes of a run */
 
   /*
-   * Two socket pairs, to `fairlock run` and to the agent; the guard has the second end of each. A
-   * byte means: look at the shared memory. End of file means that the other process is gone; -1: we
-   * know that, and have closed our end.
+   * Socket pairs, of which the guard has the second ends. A byte: look at the shared memory. End of
+   * file: the other process is gone; -1: we know that, and have closed our end.
    */
   int run[2];
   int agent[2];

@@ -231,9 +231,8 @@ static int read_about(struct list *list, struct candidate *candidate)
 }
 
 /*
- * True if the key may belong to the lock "{name}": that name has to be short enough, and the lock
- * `name` is not held. If it is held we do not ask, because our user may have no right to "{name}",
- * and the server logs each refusal.
+ * True if the key may belong to the lock "{name}". If `name` is held we do not ask, because our
+ * user may have no right to "{name}", and the server logs each refusal.
  */
 static bool may_be_in_braces(const struct candidate *candidate)
 {
@@ -267,9 +266,8 @@ static int64_t now_ms(const struct list *list)
 }
 
 /*
- * The longest that the first waiter may have waited, in ms by the server's clock: since its client
- * connected, which its id tells. Dead waiters, and those whose id does not tell it, are passed
- * over. Returns 0 if nobody waits, and -1 if it is not known.
+ * The longest that the first waiter may have waited, in ms: since its client connected, as its id
+ * tells. Dead waiters, and ids that do not tell it, are passed over. 0: nobody waits; -1: not known.
  */
 static int64_t wait_ms(const struct list *list, const struct inspection *inspection)
 {
@@ -456,9 +454,8 @@ static int read_hold(struct query *query, const char *name, size_t size, struct 
 }
 
 /*
- * Lists Redisson's lock "{x}", which shares its queue with the lock "x". The library refuses such a
- * name and cannot read the lock, so we do. Its waiters are listed with "x". Returns a status of the
- * query.
+ * Lists Redisson's lock "{x}", which the library cannot read. Its queue is that of "x", and its
+ * waiters are listed there. Returns a status of the query.
  */
 static int show_in_braces(struct list *list, const struct candidate *candidate)
 {
@@ -560,8 +557,8 @@ static void list_cluster(struct list *list)
 }
 
 /*
- * Says which replicas refuse us: after a fail-over, nobody could use the locks there. Other failures of a
- * replica do not concern the list. It is called in the end, because a replica may not answer for long.
+ * Says which replicas refuse us, and so would after a fail-over. Other failures do not concern the
+ * list. It comes last, because a replica may not answer for long.
  */
 static void check_replicas(struct list *list)
 {

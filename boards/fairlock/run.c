@@ -513,9 +513,9 @@ static void on_retrying(const struct run *run, const struct agent_message *messa
 }
 
 /*
- * To be called when no message came for a while. A stopped agent sends none, and loses its place
- * or the lock meanwhile. It is killed, so that it does not go on when somebody continues it. We
- * count looks and not time, because we may have been stopped ourselves.
+ * No message came for a while. A stopped agent sends none, and loses its place or the lock: it is
+ * killed, so that it does not go on later. We count looks and not time, because we may have been
+ * stopped, too.
  */
 static bool agent_is_stuck(struct run *run)
 {
@@ -586,9 +586,8 @@ static void resume(struct run *run)
 }
 
 /*
- * The command was stopped. A shell that waits for us shows its prompt only when we are stopped,
- * too, so we stop ourselves. But if the command was stopped only because it wants the terminal, it
- * gets it.
+ * The command was stopped. So that a shell which waits for us shows its prompt, we stop ourselves,
+ * too, unless the command only wants the terminal: then it gets it.
  */
 static void on_stop(struct run *run, int number)
 {
@@ -745,9 +744,8 @@ static bool kill_adopted(struct run *run)
 }
 
 /*
- * The guard is gone, so nobody can tell us how the command has ended. Kills the command and all
- * that it has started. If some of that may be left, the lock must not be released: then the agent
- * is killed, and the lock is left to its lease.
+ * The guard is gone, and nobody can tell how the command has ended. Kills all that it has started.
+ * If some of that may be left, the agent is killed, and the lock is left to its lease.
  */
 static int end_without_guard(struct run *run)
 {
@@ -799,9 +797,8 @@ static void finish_rest(struct run *run, int status)
 }
 
 /*
- * The command had the terminal, and was ended by SIGINT or SIGQUIT from it. Without us the terminal
- * would have signalled our whole group, and a script or a make that started us relies on that. So
- * we do it.
+ * The command had the terminal, and SIGINT or SIGQUIT from it. Without us the terminal would have
+ * signalled our whole group, on which a script or a make that started us relies. So we do it.
  */
 static void pass_interrupt(struct run *run, int status)
 {
@@ -836,9 +833,8 @@ static int supervise(struct run *run)
 }
 
 /*
- * Waits until --at-least is over, while the agent renews the lease. We cannot end earlier and
- * leave the rest to a lease of the right length, because a lease that was granted cannot be
- * shortened.
+ * Waits until --at-least is over, while the agent renews. We cannot leave the rest to a lease of
+ * the right length, because a lease that was granted cannot be shortened.
  */
 static void outwait(struct run *run)
 {
@@ -889,9 +885,8 @@ static void outlast(struct run *run)
 }
 
 /*
- * Makes the agent release the lock, and waits for the answer. A signal ends only the wait: the
- * agent goes on with the release. A stopped agent does not answer and is killed, so that it does
- * not go on with an old lock when somebody continues it.
+ * Makes the agent release the lock, and waits for the answer. A signal ends only the wait. An agent
+ * that is stopped is killed, so that it does not go on with an old lock later.
  */
 static int release(struct run *run, int status)
 {
@@ -925,8 +920,7 @@ static int release(struct run *run, int status)
 
 /*
  * True if too little of the hold is left to start the command, because we or the agent were
- * stopped after it had reported the lock as acquired. It may have reported the loss, too, in a
- * message that we have not read yet.
+ * stopped. It may have reported the loss, too, in a message that we have not read yet.
  */
 static bool too_late(struct run *run)
 {

@@ -41,9 +41,9 @@
 static const char mute[] = "it accepts the connection, but does not answer";
 
 /*
- * Reads to the end of the line or of the file, at most size bytes. Returns -1, with errno set, if
- * that fails. If it is a pipe, somebody has to open the other end within WRITER_MS, and may then
- * take any time to write.
+ * Reads to the end of the line, at most size bytes. Returns -1, with errno set, if that fails.
+ * Somebody has to open the other end of a pipe within WRITER_MS, and may then take any time to
+ * write.
  */
 static ssize_t read_line(int file, bool pipe, char *line, size_t size)
 {
@@ -85,10 +85,10 @@ static const char *read_first_line(int file, bool pipe, char *line)
 }
 
 /*
- * Reads a password. Returns what is wrong, or NULL. again: for another connection. By then the file
- * may be missing or empty while somebody rewrites it, or something else may have its name. The
- * first time a file that others can read is warned of, but not a pipe, such as a shell's <(...),
- * which is private whatever its mode is.
+ * Reads a password. Returns what is wrong, or NULL. again: for another connection, by which time
+ * the file may be missing, empty or something else while somebody replaces it. The first time a
+ * file that others can read is warned of, but not a pipe, such as a shell's <(...), which is
+ * private anyway.
  */
 static const char *read_password(struct secret *secret, const char *path, bool again)
 {
@@ -261,9 +261,8 @@ static int choose_tls(struct session *session, const struct command_line *line)
 }
 
 /*
- * Sets our id, for people who look at the queue: what they have said or, by default, the host's name up
- * to its first dot, and our process id. Of a name that is too long, both ends stay, because those of
- * pods differ only at the end. The library adds what makes the id unique.
+ * Sets our id, for people: what they have said or, by default, the host's name up to its first dot,
+ * and our process id. Of a long name both ends stay, because those of pods differ only at the end.
  */
 static void name_client(struct session *session, const char *given)
 {
@@ -374,9 +373,9 @@ static bool is_connected(struct session *session)
 }
 
 /*
- * Notes that the connection to the current address has ended, or was never made: why, and whether it
- * has sent us elsewhere. A Sentinel is not to blame while others answer, or if the server that they name
- * does not.
+ * Notes that the connection has ended, or was never made: why, and whether it has sent us
+ * elsewhere. A Sentinel is not to blame while others answer, or if the server that they name does
+ * not.
  */
 static void note_end(struct session *session, const char *why, bool sent_elsewhere)
 {

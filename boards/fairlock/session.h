@@ -85,9 +85,9 @@ int session_open(struct session *session);
 void session_close(struct session *session);
 
 /*
- * Prepares *second for another connection to the same servers, as the same user, without a client.
- * Its transport is *second->below. session was prepared from line. Returns EXIT_DONE, or an exit
- * status after a complaint.
+ * Prepares another connection to the same servers, as the same user, without a client:
+ * second->below. session was prepared from line. Returns EXIT_DONE, or an exit status after a
+ * complaint.
  */
 int session_second(struct session *second, const struct session *session,
                    const struct command_line *line);
@@ -114,9 +114,8 @@ void session_current_reason(struct session *session, char text[FAIRLOCK_ERROR_SI
 void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR_SIZE]);
 
 /*
- * True if a failure may pass by itself. READONLY may if the URL names Sentinels or nodes of a
- * cluster, which know the new master. DENIED may if a password was accepted before, because it may
- * be changing.
+ * True if a failure may pass by itself: READONLY, if the URL names Sentinels or nodes of a cluster,
+ * and DENIED, if a password was accepted before, because it may be changing.
  */
 bool session_may_pass(struct session *session, int status);
 

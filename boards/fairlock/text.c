@@ -60,9 +60,8 @@ static size_t decode(const unsigned char *bytes, size_t size, uint32_t *characte
 }
 
 /*
- * Characters that cannot be seen, and so would make two names look the same: control characters,
- * line separators, characters that change the direction of writing, and all others with Unicode's
- * property Default_Ignorable_Code_Point.
+ * Characters that cannot be seen, so that two names would look the same: control characters, line
+ * separators, changes of direction, and all others with Default_Ignorable_Code_Point.
  */
 static const struct {
   uint32_t first, last;
