@@ -267,7 +267,7 @@ static int64_t now_ms(const struct list *list)
 
 /*
  * The longest that the first waiter may have waited, in ms: since its client connected, as its id
- * tells. Dead waiters, and ids that do not tell it, are passed over. 0: nobody waits; -1: not known.
+ * tells. Dead waiters, and ids without that time, are passed over. 0: nobody waits; -1: not known.
  */
 static int64_t wait_ms(const struct list *list, const struct inspection *inspection)
 {
