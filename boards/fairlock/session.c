@@ -604,31 +604,60 @@ bool session_may_pass(struct session *session, int status)
          (status == FAIRLOCK_DENIED && changes(session));
 }
 
+#define NOT_REDIS                                                                                  \
+  "Is it a Redis server, 6.2 or newer, or a proxy that speaks RESP3 (for redis+sentinel://, a "    \
+  "Sentinel; with TLS, rediss://)? See --url."
+
+/* The exit statuses of the library's statuses, and what to do; others exit with UNREACHABLE. */
+static const struct meaning {
+  int status, exit;
+  const char *advice; /* NULL: none, or it depends on more */
+} meanings[] = {
+    {FAIRLOCK_OK, EXIT_DONE, NULL},
+    {FAIRLOCK_BUSY, EXIT_CONFLICT, NULL},
+    {FAIRLOCK_TIMEOUT, EXIT_CONFLICT, NULL},
+    {FAIRLOCK_NOT_HELD, EXIT_CONFLICT, NULL},
+    {FAIRLOCK_NOT_LISTENING, EXIT_CONFLICT, NULL},
+    {FAIRLOCK_LOST, EXIT_LOST, NULL},
+    {FAIRLOCK_DENIED, EXIT_DENIED, NULL},
+    {FAIRLOCK_UNTRUSTED, EXIT_DENIED,
+     "Check the trusted CAs (--cacert, --cacertdir), the server's name (--sni), and our "
+     "certificate "
+     "(--cert, --key)."},
+    {FAIRLOCK_READONLY, EXIT_READ_ONLY, "Name the master with --url or FAIRLOCK_URL."},
+    {FAIRLOCK_WRONG_SHARD, EXIT_READ_ONLY,
+     "Name the nodes of the cluster with --url redis+cluster://HOST:PORT,HOST:PORT."},
+    {FAIRLOCK_UNSUPPORTED, EXIT_PROTOCOL, NOT_REDIS},
+    {FAIRLOCK_REFUSED, EXIT_PROTOCOL, NULL},
+    {FAIRLOCK_PROTOCOL, EXIT_PROTOCOL, NOT_REDIS},
+    {FAIRLOCK_INVALID, EXIT_USAGE, NULL},
+    {FAIRLOCK_TOO_LONG, EXIT_USAGE, NULL},
+    {FAIRLOCK_OUTDATED, EXIT_OUTDATED,
+     "Use that release, or wait until nobody needs it: fairlock status says who holds."},
+    {FAIRLOCK_UNAVAILABLE, EXIT_UNREACHABLE,
+     "It is loading its data, busy with a script, has reached maxclients, or its cluster has a "
+     "part "
+     "without a master (CLUSTER INFO). Try again later."},
+    {FAIRLOCK_OOM, EXIT_UNREACHABLE, "Free some of its memory, or raise its maxmemory."},
+    {FAIRLOCK_MISCONF, EXIT_UNREACHABLE,
+     "See its log: it cannot save its data, or lacks replicas."},
+    {FAIRLOCK_UNSYNCED, EXIT_UNREACHABLE,
+     "See whether its replicas are connected (INFO replication), or ask for fewer with "
+     "--replicas."},
+    {0, EXIT_UNREACHABLE, NULL},
+};
+
+static const struct meaning *meaning_of(int status)
+{
+  const struct meaning *at = meanings;
+  while (at + 1 < meanings + sizeof meanings / sizeof meanings[0] && at->status != status)
+    at++;
+  return at;
+}
+
 int exit_status_of(int status)
 {
-  static const struct {
-    int status, exit;
-  } table[] = {
-      {FAIRLOCK_OK, EXIT_DONE},
-      {FAIRLOCK_BUSY, EXIT_CONFLICT},
-      {FAIRLOCK_TIMEOUT, EXIT_CONFLICT},
-      {FAIRLOCK_NOT_HELD, EXIT_CONFLICT},
-      {FAIRLOCK_NOT_LISTENING, EXIT_CONFLICT},
-      {FAIRLOCK_LOST, EXIT_LOST},
-      {FAIRLOCK_DENIED, EXIT_DENIED},
-      {FAIRLOCK_UNTRUSTED, EXIT_DENIED},
-      {FAIRLOCK_READONLY, EXIT_READ_ONLY},
-      {FAIRLOCK_WRONG_SHARD, EXIT_READ_ONLY},
-      {FAIRLOCK_UNSUPPORTED, EXIT_PROTOCOL},
-      {FAIRLOCK_REFUSED, EXIT_PROTOCOL},
-      {FAIRLOCK_PROTOCOL, EXIT_PROTOCOL},
-      {FAIRLOCK_INVALID, EXIT_USAGE},
-      {FAIRLOCK_TOO_LONG, EXIT_USAGE},
-      {FAIRLOCK_OUTDATED, EXIT_OUTDATED},
-  };
-  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (table[i].status == status) return table[i].exit;
-  return EXIT_UNREACHABLE;
+  return meaning_of(status)->exit;
 }
 
 /* True if the reason is `words`, which the system or the resolver says. Both may be cut off. */
@@ -740,8 +769,7 @@ static const char *advice_unsupported(const char *words)
   bool unknown = contains(words, "unknown command") || contains(words, "unsupported command");
   if (contains(words, "noproto") || (unknown && contains(words, "hello")))
     return "It does not speak RESP3 (HELLO 3), which fairlock needs: it is older than Redis 6, or "
-           "a "
-           "proxy without it. Name the server behind the proxy with --url or FAIRLOCK_URL.";
+           "a proxy without it. Name the server behind the proxy with --url or FAIRLOCK_URL.";
   if (unknown)
     return "It lacks a command that fairlock needs: HELLO 3 (RESP3), SUBSCRIBE, EVALSHA and EVAL, "
            "for example. Is it a proxy, or was a command renamed? Name the server itself with "
@@ -752,42 +780,11 @@ static const char *advice_unsupported(const char *words)
 static const char *advice(const struct session *session, int status, const char *address,
                           const char *words)
 {
-  const char *unsupported = advice_unsupported(words);
-  switch (status) {
-  case FAIRLOCK_UNREACHABLE:
-    return advice_unreachable(session, address, words);
-  case FAIRLOCK_DENIED:
-    return advice_denied(session, words);
-  case FAIRLOCK_REFUSED:
-    return unsupported;
-  case FAIRLOCK_UNTRUSTED:
-    return "Check the trusted CAs (--cacert, --cacertdir), the server's name (--sni), and our "
-           "certificate (--cert, --key).";
-  case FAIRLOCK_UNSUPPORTED:
-  case FAIRLOCK_PROTOCOL:
-    if (unsupported != NULL) return unsupported;
-    return "Is it a Redis server, 6.2 or newer, or a proxy that speaks RESP3 (for "
-           "redis+sentinel://, a Sentinel; with TLS, rediss://)? See --url.";
-  case FAIRLOCK_UNAVAILABLE:
-    return "It is loading its data, busy with a script, has reached maxclients, "
-           "or its cluster has a part without a master (CLUSTER INFO). Try again "
-           "later.";
-  case FAIRLOCK_READONLY:
-    return "Name the master with --url or FAIRLOCK_URL.";
-  case FAIRLOCK_OOM:
-    return "Free some of its memory, or raise its maxmemory.";
-  case FAIRLOCK_MISCONF:
-    return "See its log: it cannot save its data, or lacks replicas.";
-  case FAIRLOCK_UNSYNCED:
-    return "See whether its replicas are connected (INFO replication), or ask for fewer with "
-           "--replicas.";
-  case FAIRLOCK_OUTDATED:
-    return "Use that release, or wait until nobody needs it: fairlock status says who holds.";
-  case FAIRLOCK_WRONG_SHARD:
-    return "Name the nodes of the cluster with --url redis+cluster://HOST:PORT,HOST:PORT.";
-  default:
-    return NULL;
-  }
+  if (status == FAIRLOCK_UNREACHABLE) return advice_unreachable(session, address, words);
+  if (status == FAIRLOCK_DENIED) return advice_denied(session, words);
+  const struct meaning *meaning = meaning_of(status);
+  const char *unsupported = meaning->exit == EXIT_PROTOCOL ? advice_unsupported(words) : NULL;
+  return unsupported != NULL ? unsupported : meaning->advice;
 }
 
 void session_no_password(struct session *session, char text[FAIRLOCK_ERROR_SIZE])
@@ -876,8 +873,7 @@ int session_failed(const struct session *session, int status, const char *addres
   int result = failed(session, status, address, error, advice(session, status, address, error));
   if (status == FAIRLOCK_DENIED && session->server.moves)
     fputs("Where servers move, each has users of its own: after a fail-over, the new master may "
-          "lack this "
-          "one.\n",
+          "lack this one.\n",
           stderr);
   return result;
 }
