@@ -49,9 +49,8 @@
 #define MOST_RESERVE_MS 500U
 
 /*
- * PATIENCE_MS: a wait without a time limit ends if no server serves us for so long. A fail-over may
- * take some of that time. LEAST_OFFLINE_MS: a release may take so long, or longer with a long
- * lease.
+ * PATIENCE_MS: a wait without a limit ends if no server serves us for so long, as in a fail-over.
+ * LEAST_OFFLINE_MS: a release may take so long, or longer with a long lease.
  */
 #define PATIENCE_MS      60000U
 #define LEAST_OFFLINE_MS 10000U
@@ -62,8 +61,6 @@
 /* While the command is being ended: how often to look, and how long killed processes may take. */
 #define CLEARING_STEP_MS 50U
 #define CLEARING_MS      5000U
-
-enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_HURRY, ORDER_CANCEL, ORDER_RELEASE };
 
 struct order {
   int32_t kind;
@@ -86,7 +83,6 @@ struct hold {
   struct fairlock_shared lock; /* its handle is used also if it is not */
   int link;                    /* -1: the other end is gone */
   int wake[2];
-  int events; /* the end of a pipe to which events are written; -1: none */
   struct fairlock_log log;
   struct guard *guard;
   uint32_t began;      /* when the wait for the lock began */
@@ -97,12 +93,12 @@ struct hold {
   uint32_t reached_at; /* when the server was last known to be reachable */
   bool cancelled;      /* the wait is to end */
   enum phase phase;
-  atomic_bool asked; /* an operator has asked for the lock */
-  pthread_mutex_t words_guard;
-  char words[ASKING_SIZE]; /* of the last one who has asked; guarded */
-  bool guards;             /* the command has begun; it may have ended since */
-  bool hurried;            /* at_least_ms no longer counts */
-  int64_t acquired_at;     /* in long_clock_ms() */
+  atomic_bool asked;           /* an operator has asked for the lock */
+  pthread_mutex_t shared;      /* guards `words`, and messages from two threads */
+  char words[AGENT_TEXT_SIZE]; /* of the last one who has asked                 */
+  bool guards;                 /* the command has begun; it may have ended since */
+  bool hurried;                /* at_least_ms no longer counts */
+  int64_t acquired_at;         /* in long_clock_ms() */
   uint32_t until; /* ENDING: when to send SIGKILL; CLEARING: to give up; RELEASING: to report */
   pthread_mutex_t start; /* the other thread locks it before it services the client */
   int released;          /* RELEASING: its status; FAIRLOCK_PENDING: it goes on */
@@ -118,55 +114,56 @@ static void count(const struct hold *hold)
   metrics_count(&hold->options->metrics, &counters);
 }
 
+/*
+ * Sends a message. One that may come any number of times is dropped while `fairlock run` is stopped
+ * and the link fills up: we must not wait here instead of renewing. poll() calls a socket writable
+ * only while much of its buffer is free, so there is room for messages that must not be dropped.
+ */
+static void put(struct hold *hold, const struct agent_message *message, bool may_drop)
+{
+  (void)pthread_mutex_lock(&hold->shared);
+  struct pollfd link = {.fd = hold->link, .events = POLLOUT};
+  bool room = !may_drop || (poll(&link, 1, 0) > 0 && (link.revents & POLLOUT) != 0);
+  /* if `fairlock run` is gone, we notice that when we next read orders */
+  ssize_t written = hold->link >= 0 && room ? write(hold->link, message, sizeof *message) : 0;
+  (void)written;
+  (void)pthread_mutex_unlock(&hold->shared);
+}
+
 static void tell(struct hold *hold, const struct agent_message *message)
 {
   count(hold);
-  if (hold->link < 0) return;
-  /* there is room for it; if `fairlock run` is gone, we notice that when we next read orders */
-  ssize_t written = write(hold->link, message, sizeof *message);
-  (void)written;
+  put(hold, message, false);
 }
 
-static void tell_result(struct hold *hold, enum agent_news news, int status, bool lingers)
+static struct agent_message message_of(struct hold *hold, enum agent_news news, int status)
 {
-  struct agent_message message = {.news = (int32_t)news, .status = status, .lingers = lingers};
-  session_error(hold->session, status, message.error);
+  struct agent_message message = {.news = (int32_t)news, .status = status};
+  session_error(hold->session, status, message.text);
   session_address(hold->session, status, message.address);
-  tell(hold, &message);
+  return message;
 }
 
 static void tell_status(struct hold *hold, enum agent_news news, int status)
 {
-  tell_result(hold, news, status, false);
-}
-
-/*
- * For messages that may come any number of times. They are dropped while `fairlock run` is stopped
- * and reads nothing; otherwise the link would fill up, and we would wait in tell() instead of
- * renewing. poll() calls a socket writable only while much of its buffer is free, so there is
- * always room for the messages that must not be dropped.
- */
-static bool may_pass(const struct hold *hold)
-{
-  struct pollfd link = {.fd = hold->link, .events = POLLOUT};
-  return poll(&link, 1, 0) > 0 && (link.revents & POLLOUT) != 0;
+  struct agent_message message = message_of(hold, news, status);
+  tell(hold, &message);
 }
 
 /* A log function: called inside the client, in either thread. */
 static void on_event(enum fairlock_log_event kind, int status, const char *text, void *context)
 {
   struct hold *hold = context;
-  struct agent_event event = {.at_ms = time_of_day_ms(), .event = (int32_t)kind, .status = status};
+  struct agent_message message = {
+      .news = AGENT_EVENT, .at_ms = time_of_day_ms(), .event = (int32_t)kind, .status = status};
   bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
-  session_current(hold->session, event.address);
+  session_current(hold->session, message.address);
   /* for these two the log's text only repeats the status; the transport has a better reason */
   bool ended = kind == FAIRLOCK_LOG_NOT_CONNECTED || kind == FAIRLOCK_LOG_DISCONNECTED;
-  if (ended && failed) session_current_reason(hold->session, event.text);
-  else if (ended && status == FAIRLOCK_DENIED) session_no_password(hold->session, event.text);
-  else if (!ended && text != NULL) snprintf(event.text, sizeof event.text, "%s", text);
-  _Static_assert(sizeof event <= _POSIX_PIPE_BUF, "a pipe takes it whole, or not at all");
-  ssize_t written = write(hold->events, &event, sizeof event);
-  (void)written;
+  if (ended && failed) session_current_reason(hold->session, message.text);
+  else if (ended && status == FAIRLOCK_DENIED) session_no_password(hold->session, message.text);
+  else if (!ended && text != NULL) snprintf(message.text, sizeof message.text, "%s", text);
+  put(hold, &message, true);
 }
 
 /* Reads exactly size bytes. */
@@ -191,31 +188,27 @@ static uint32_t reserve_ms(const struct agent_options *options)
   return tenth < MOST_RESERVE_MS ? tenth : MOST_RESERVE_MS;
 }
 
-static uint32_t grace_ms(const struct agent_options *options)
-{
-  return options->on_lost == ON_LOST_TERM ? options->kill_after_ms : 0;
-}
-
 /* How long the hold must still last when the command is dead. */
 static uint32_t spare_ms(const struct agent_options *options)
 {
   return options->on_lost == ON_LOST_IGNORE ? 0 : reserve_ms(options);
 }
 
-/* How long the hold must still last when the ending of the command begins. */
-static uint32_t needed_ms(const struct agent_options *options)
-{
-  return grace_ms(options) + spare_ms(options);
-}
-
 static struct guard_orders guard_orders(const struct agent_options *options)
 {
-  return (struct guard_orders){.term = options->on_lost == ON_LOST_TERM,
+  bool term = options->on_lost == ON_LOST_TERM;
+  return (struct guard_orders){.term = term,
                                .kill = options->on_lost != ON_LOST_IGNORE,
-                               .grace_ms = grace_ms(options),
+                               .grace_ms = term ? options->kill_after_ms : 0,
                                .slack_ms = reserve_ms(options) / 2,
                                .end_ms =
                                    options->on_lost == ON_LOST_KILL ? 0 : options->kill_after_ms};
+}
+
+/* How long the hold must still last when the ending of the command begins. */
+static uint32_t needed_ms(const struct agent_options *options)
+{
+  return guard_orders(options).grace_ms + spare_ms(options);
 }
 
 /* Begins to end the command, because the hold ends in `left` ms, or has ended (0). */
@@ -249,9 +242,9 @@ static void on_asked(struct fairlock *handle, const struct fairlock_asking *aski
 {
   struct hold *hold = context;
   (void)handle;
-  (void)pthread_mutex_lock(&hold->words_guard);
+  (void)pthread_mutex_lock(&hold->shared);
   snprintf(hold->words, sizeof hold->words, "%.*s", (int)asking->size, asking->words);
-  (void)pthread_mutex_unlock(&hold->words_guard);
+  (void)pthread_mutex_unlock(&hold->shared);
   atomic_store(&hold->asked, true);
   ssize_t written = write(hold->wake[1], "", 1); /* if the pipe is full, it wakes anyway */
   (void)written;
@@ -262,19 +255,16 @@ static void pass_on_asked(struct hold *hold)
 {
   if (!hold->guards || !atomic_exchange(&hold->asked, false)) return;
   struct agent_message message = {.news = AGENT_ASKED};
-  (void)pthread_mutex_lock(&hold->words_guard);
-  memcpy(message.words, hold->words, sizeof message.words);
-  (void)pthread_mutex_unlock(&hold->words_guard);
-  if (may_pass(hold)) tell(hold, &message);
+  (void)pthread_mutex_lock(&hold->shared);
+  memcpy(message.text, hold->words, sizeof message.text);
+  (void)pthread_mutex_unlock(&hold->shared);
+  put(hold, &message, true);
   if (hold->options->on_ask != 0) guard_signal_group(hold->guard, hold->options->on_ask);
 }
 
 /* The state of the lock */
 
-/*
- * Reports, and ends the agent. It takes nothing apart, because the other thread is inside the
- * client; the system closes the connection.
- */
+/* Reports, and ends the agent. The other thread is inside the client, so nothing is freed. */
 static void end_hold(struct hold *hold, enum agent_news news, int status)
 {
   tell_status(hold, news, status);
@@ -285,7 +275,7 @@ static void end_hold(struct hold *hold, enum agent_news news, int status)
 static void give_up(struct hold *hold, const char *what, int error)
 {
   struct agent_message message = {.news = AGENT_UNABLE, .status = error};
-  snprintf(message.error, sizeof message.error, "%s", what);
+  snprintf(message.text, sizeof message.text, "%s", what);
   tell(hold, &message);
   _exit(1);
 }
@@ -300,9 +290,9 @@ static void begin_release(struct hold *hold)
 }
 
 /*
- * True if something of ours may be left on the server: a hold, or a place in the queue. Then the
- * library goes on removing it, until it would have ended by itself. While the server answers, an
- * operation has a result only when nothing is left, unless the hold was lost.
+ * True if something of ours may be left on the server, which the library then goes on removing.
+ * While the server answers, an operation has a result only when nothing is left, unless the hold
+ * was lost.
  */
 static bool leaves_something(struct hold *hold, int status)
 {
@@ -315,7 +305,9 @@ static bool leaves_something(struct hold *hold, int status)
 static void finish(struct hold *hold, enum agent_news news, int status, bool left)
 {
   if (!left) end_hold(hold, news, status);
-  tell_result(hold, news, status, true);
+  struct agent_message message = message_of(hold, news, status);
+  message.lingers = true;
+  tell(hold, &message);
   hold->phase = LINGERING;
 }
 
@@ -341,10 +333,7 @@ static void look_lingering(struct hold *hold)
   if (fairlock_start_deinit(&hold->lock.handle) != FAIRLOCK_PENDING) _exit(0);
 }
 
-/*
- * Writes down for the guard until when the command may run. `now` and `left` were read earlier, so
- * the deadline is rather too early than too late.
- */
+/* Tells the guard until when the command may run: counted from `now`, so rather too early. */
 static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
 {
   guard_deadline(hold->guard, now + left - spare_ms(hold->options));
@@ -368,7 +357,8 @@ static void tell_why(struct hold *hold)
   if ((!asks_again(why) && !away) || hold->cancelled) return;
   if (why == hold->told || hold->options->wait_ms == 0) return;
   hold->told = why;
-  if (may_pass(hold)) tell_status(hold, AGENT_RETRYING, why);
+  struct agent_message message = message_of(hold, AGENT_RETRYING, why);
+  put(hold, &message, true);
 }
 
 /* How much of wait_ms is left: at least 1, because 0 would mean not to wait. */
@@ -387,10 +377,7 @@ static void begin_wait(struct hold *hold)
   if (status != FAIRLOCK_PENDING) end_hold(hold, AGENT_FAILED, status);
 }
 
-/*
- * The hold has ended before the command began, for instance because we were stopped while the lock
- * was handed to us. The wait goes on.
- */
+/* The hold has ended before the command began, perhaps because we were stopped. Waits again. */
 static void wait_again(struct hold *hold)
 {
   (void)fairlock_start_release(&hold->lock.handle);
@@ -451,9 +438,8 @@ static void look_lasting(struct hold *hold, uint32_t left)
 }
 
 /*
- * Kills the command itself if the guard might not do it before the hold ends. If the guard is gone,
- * processes that have left the command's group cannot be found: then the lock is not released, and
- * its lease ends the hold.
+ * Kills the command if the guard might be too late. If the guard is gone, processes outside of the
+ * command's group cannot be found: then the lock is left to its lease.
  */
 static void help_to_clear(struct hold *hold, uint32_t left)
 {
@@ -509,10 +495,7 @@ static void look(struct hold *hold)
   }
 }
 
-/*
- * Returns the ms until look() is due even if nothing happens. It is never long, because the machine
- * may be suspended meanwhile.
- */
+/* The ms until look() is due; never long, because the machine may be suspended meanwhile. */
 static int next_look_ms(struct hold *hold)
 {
   uint32_t wait = PORT_WAIT_MAX_MS;
@@ -534,8 +517,10 @@ static int next_look_ms(struct hold *hold)
 /* `fairlock run` is gone: makes the guard end the command, and then releases the lock. */
 static void abandoned(struct hold *hold)
 {
-  close(hold->link);
+  (void)pthread_mutex_lock(&hold->shared); /* the other thread may send on it */
+  (void)close(hold->link);
   hold->link = -1;
+  (void)pthread_mutex_unlock(&hold->shared);
   if (hold->phase == WAITING) {
     fairlock_cancel(&hold->lock.handle);
   } else if (hold->phase < RELEASING) {
@@ -553,20 +538,20 @@ static void obey(struct hold *hold)
     return;
   }
   switch (order.kind) {
-  case ORDER_GUARD:
+  case AGENT_GUARD:
     hold->guards = true;
     if (hold->phase == ENDING) guard_signal(hold->guard, SIGTERM);
     if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE)
       guard_signal(hold->guard, SIGKILL);
     break;
-  case ORDER_HURRY:
+  case AGENT_HURRY:
     hold->hurried = true;
     break;
-  case ORDER_CANCEL:
+  case AGENT_CANCEL:
     hold->cancelled = true;
     fairlock_cancel(&hold->lock.handle);
     break;
-  case ORDER_RELEASE:
+  case AGENT_RELEASE:
     begin_release(hold);
     break;
   default:
@@ -592,11 +577,10 @@ static bool search_holder(const struct fairlock_report *report, void *context)
 }
 
 /*
- * True if the lock is held by a `fairlock run` under which we run: it waits for our end, so we would
- * never get the lock. If both share it, we might; but not if somebody between us wants it exclusively, or if
- * as many hold as may, and all of them do the same. So that is refused, too. Ids tell: no two holds
- * anywhere have the same, so a lock of the same name on another server or in another database is not
- * mistaken for it. If the holder cannot be read, the acquire that follows reports why.
+ * True if a `fairlock run` under which we run holds the lock, and so waits for our end. If both
+ * share it we might get it, but not if somebody between us wants it exclusively, or the limit is
+ * reached: that is refused, too. Ids tell, because no two holds anywhere have the same. If the
+ * holder cannot be read, the acquire that follows reports why.
  */
 static bool is_nested(struct hold *hold)
 {
@@ -718,13 +702,10 @@ static void watch_over(struct hold *hold)
   }
 }
 
-/*
- * Closes all descriptors but the link, the guard's and the pipe of events. Otherwise a pipe that
- * somebody else reads would stay open because of the agent.
- */
-static void detach(int link, int events, struct guard *guard)
+/* Closes all but the link and the guard's: the agent must not keep somebody's pipe open. */
+static void detach(int link, struct guard *guard)
 {
-  int kept[] = {link, events, guard->agent[0]};
+  int kept[] = {link, guard->agent[0]};
   sigset_t all;
   sigfillset(&all);
   (void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -746,7 +727,6 @@ static void prepare(struct hold *hold)
   pthread_t thread;
   if (!make_wake(hold)) give_up(hold, "make a pipe", errno);
   int error = pthread_mutex_init(&hold->start, NULL);
-  if (error == 0) error = pthread_mutex_init(&hold->words_guard, NULL);
   if (error == 0) error = pthread_mutex_lock(&hold->start);
   if (error == 0) error = pthread_create(&thread, NULL, service_client, hold);
   if (error != 0) give_up(hold, "start a thread", error);
@@ -764,8 +744,10 @@ static void hold_lock(struct hold *hold)
 {
   struct session *session = hold->session;
   struct order order;
+  int error = pthread_mutex_init(&hold->shared, NULL);
+  if (error != 0) _exit(1); /* it cannot even say so */
   int status = session_open(session);
-  if (status == FAIRLOCK_OK && hold->events >= 0)
+  if (status == FAIRLOCK_OK && hold->options->verbose)
     status = fairlock_set_log(&session->client, &hold->log);
   if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   prepare(hold);
@@ -794,28 +776,13 @@ static void configure(struct fairlock_config *config, const struct agent_options
                                                      : connect_ms;
 }
 
-/* Makes the pipe of events if `verbose`. Returns 0, or -1 with errno set. */
-static int make_events(bool verbose, int ends[2])
+static void become_agent(struct agent *agent, struct session *session, int link)
 {
-  ends[0] = -1;
-  ends[1] = -1;
-  if (!verbose) return 0;
-  if (pipe(ends) != 0) return -1;
-  for (int i = 0; i < 2; i++) {
-    (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
-    (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
-  }
-  return 0;
-}
-
-static void become_agent(struct agent *agent, struct session *session, int link, int events)
-{
-  detach(link, events, &agent->guard);
+  detach(link, &agent->guard);
   configure(&session->config, agent->options);
   struct hold hold = {.session = session,
                       .options = agent->options,
                       .link = link,
-                      .events = events,
                       .log = {.function = on_event},
                       .guard = &agent->guard,
                       .began = port_clock_ms()};
@@ -829,18 +796,13 @@ static void become_agent(struct agent *agent, struct session *session, int link,
 static const char *fork_agent(struct agent *agent, struct session *session)
 {
   int ends[2];
-  int events[2];
-  if (make_events(agent->options->verbose, events) != 0 ||
-      socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
-    return "make a pipe";
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return "make a pipe";
   (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
   agent->link = ends[0];
-  agent->events = events[0];
   agent->pid = fork();
-  if (agent->pid == 0) become_agent(agent, session, ends[1], events[1]);
+  if (agent->pid == 0) become_agent(agent, session, ends[1]);
   int error = errno;
   (void)close(ends[1]);
-  if (events[1] >= 0) (void)close(events[1]);
   guard_enter_run(&agent->guard);
   errno = error;
   return agent->pid < 0 ? "start a process" : NULL;
@@ -874,54 +836,24 @@ struct agent_message agent_news(struct agent *agent)
     memset(&message, 0, sizeof message);
     message.news = AGENT_GONE;
   }
-  message.error[sizeof message.error - 1] = 0;
+  message.text[sizeof message.text - 1] = 0;
+  message.address[sizeof message.address - 1] = 0;
   message.holder[sizeof message.holder - 1] = 0;
   return message;
 }
 
-bool agent_event(struct agent *agent, struct agent_event *event)
+void agent_order(struct agent *agent, enum agent_order order)
 {
-  if (agent->events < 0) return false;
-  ssize_t got = read(agent->events, event, sizeof *event);
-  if (got == (ssize_t)sizeof *event) {
-    event->address[sizeof event->address - 1] = 0;
-    event->text[sizeof event->text - 1] = 0;
-    return true;
-  }
-  if (got >= 0 || (errno != EAGAIN && errno != EINTR)) {
-    (void)close(agent->events);
-    agent->events = -1;
-  }
-  return false;
-}
-
-static void give_order(struct agent *agent, enum order_kind kind)
-{
-  struct order what = {.kind = (int32_t)kind};
+  struct order what = {.kind = (int32_t)order};
   /* if the agent is gone, agent_news() says so */
   ssize_t written = write(agent->link, &what, sizeof what);
   (void)written;
 }
 
-void agent_acquire(struct agent *agent)
-{
-  give_order(agent, ORDER_ACQUIRE);
-}
-
 void agent_guard(struct agent *agent)
 {
   guard_begin(&agent->guard);
-  give_order(agent, ORDER_GUARD);
-}
-
-void agent_hurry(struct agent *agent)
-{
-  give_order(agent, ORDER_HURRY);
-}
-
-void agent_unguard(struct agent *agent)
-{
-  guard_leave(&agent->guard);
+  agent_order(agent, AGENT_GUARD);
 }
 
 bool agent_may_begin(const struct agent *agent)
@@ -941,21 +873,6 @@ bool agent_is_stopped(const struct agent *agent)
   return agent->pid > 0 &&
          waitid(P_PID, (id_t)agent->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid != 0;
-}
-
-bool agent_failed_to_end(const struct agent *agent)
-{
-  return guard_acted(&agent->guard);
-}
-
-void agent_cancel(struct agent *agent)
-{
-  give_order(agent, ORDER_CANCEL);
-}
-
-void agent_release(struct agent *agent)
-{
-  give_order(agent, ORDER_RELEASE);
 }
 
 void agent_kill(struct agent *agent)

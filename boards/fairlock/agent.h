@@ -16,6 +16,16 @@
 
 enum on_lost { ON_LOST_TERM, ON_LOST_KILL, ON_LOST_IGNORE };
 
+/* What the agent is told to do. */
+enum agent_order {
+  AGENT_ACQUIRE = 1, /* acquire the lock. Its answer is AGENT_ACQUIRED or AGENT_FAILED      */
+  AGENT_GUARD,       /* the command begins: agent_guard() says so                           */
+  AGENT_HURRY,       /* release when the command has ended: at_least_ms no longer counts    */
+  /* leave the queue: AGENT_FAILED, or, if the lock came first, AGENT_RELEASED or AGENT_ACQUIRED */
+  AGENT_CANCEL,
+  AGENT_RELEASE /* release the lock. Its answer is AGENT_RELEASED */
+};
+
 struct agent_options {
   const char *name;
   const char *holders; /* ids of holds under which we run, separated by spaces; NULL: none */
@@ -31,7 +41,7 @@ struct agent_options {
   /* the lock is held for at least so long, even if the command ends sooner; 0: until it ends */
   uint32_t at_least_ms;
 
-  enum on_lost on_lost;
+  int on_lost; /* of enum on_lost */
 
   /* the signal that the command gets when an operator asks for the lock; 0: none */
   int on_ask;
@@ -45,94 +55,59 @@ struct agent_options {
 
 /* What the agent reports. */
 enum agent_news {
-  AGENT_CONNECTED = 1, /* a server serves us; the agent waits for agent_acquire()          */
-  AGENT_RETRYING,      /* no server serves us so far: status, error. The agent tries again  */
+  AGENT_CONNECTED = 1, /* a server serves us; the agent waits for AGENT_ACQUIRE          */
+  AGENT_RETRYING,      /* no server serves us so far: status, text. The agent tries again  */
   AGENT_ACQUIRED,      /* the lock is held: token, holder                                    */
   /* the lock cannot be acquired, because one of `holders` holds it. The agent has ended */
   AGENT_NESTED,
-  AGENT_FAILED, /* the lock was not acquired: status, error. The agent has ended, or lingers */
-  /*
-   * the system has refused something: status is an errno value, error says what. The agent has
-   * ended
-   */
+  AGENT_FAILED, /* the lock was not acquired: status, text. The agent has ended, or lingers */
+  /* the system has refused what text says: status is an errno value. The agent has ended */
   AGENT_UNABLE,
-  AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: words */
-  /*
-   * the lock is gone: status FAIRLOCK_LOST; or its lease ends soon: status says why it is not
-   * renewed
-   */
+  AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: text */
+  /* the lock is gone: FAIRLOCK_LOST; or its lease ends soon: status says why it is not renewed */
   AGENT_LOST,
   AGENT_RELEASED, /* the status of the release. The agent has ended, or lingers */
+  AGENT_EVENT,    /* something has happened to the connection, for --verbose    */
   AGENT_GONE      /* the agent has ended without a message                      */
 };
 
-/* Room for the words of one who asks, as long as lock/FORMAT.md lets them be, with a NUL. */
-#define ASKING_SIZE (64 + 1 + 128 + 1)
+/* Room for an error text, a new address, or the words of who asks (lock/FORMAT.md). */
+#define AGENT_TEXT_SIZE 288
 
 struct agent_message {
   int32_t news;
   int32_t status;
   /* the agent goes on with the release or the leave; nobody has to wait for it */
   bool lingers;
+  int32_t event; /* AGENT_EVENT: of enum fairlock_log_event      */
+  int64_t at_ms; /* AGENT_EVENT: when, in time_of_day_ms()       */
   uint64_t token;
   char holder[FAIRLOCK_HOLDER_ID_SIZE];
-  char error[FAIRLOCK_ERROR_SIZE];
-  char words[ASKING_SIZE];    /* who has asked, and why; cut off. "": it did not say */
-  char address[ADDRESS_SIZE]; /* of the server that status is about; "": that of the URL */
-};
-
-/* An event of the connection, for --verbose. */
-struct agent_event {
-  int64_t at_ms; /* in time_of_day_ms() */
-  int32_t event; /* of enum fairlock_log_event */
-  int32_t status;
-  char address[ADDRESS_SIZE]; /* of the server; "": that of the URL */
-  char text[224];             /* the words of the server or of TLS, or a new address; "": none */
+  char text[AGENT_TEXT_SIZE]; /* the words of the server, of TLS, or of who asks; "": none   */
+  char address[ADDRESS_SIZE]; /* of the server that status is about; "": that of the URL     */
 };
 
 struct agent {
   pid_t pid; /* 0: it was reaped */
   int link;  /* readable when there is a message */
 
-  /*
-   * readable when there are events; -1: none are wanted, or no more will come. It is a separate
-   * pipe, so that events can be dropped when it is full, and the agent never waits for room in it.
-   */
-  int events;
   const struct agent_options *options;
   struct guard guard;
 };
 
-/*
- * Starts the guard, the process of the command, and the agent, which begins to connect. session
- * was prepared, and is not open; options must stay valid. Returns NULL, or what failed, with errno
- * set.
- */
+/* Starts guard, command and agent, which connects. Returns NULL, or what failed, with errno set. */
 const char *agent_start(struct agent *agent, struct session *session,
                         const struct agent_options *options, const struct child *child);
 
 /* Returns the next message. Blocks until there is one, which link tells. */
 struct agent_message agent_news(struct agent *agent);
 
-/* Reads the next event. Returns false if there is none. Never blocks. */
-bool agent_event(struct agent *agent, struct agent_event *event);
-
-/*
- * Tells agent and guard that the command begins. From now on they end it when the lock is lost, or
- * when this process dies.
- */
+/* The command begins. From now on, agent and guard end it if the lock is lost or we die. */
 void agent_guard(struct agent *agent);
 
-/* The lock is to be released as soon as the command has ended: at_least_ms no longer counts. */
-void agent_hurry(struct agent *agent);
+void agent_order(struct agent *agent, enum agent_order order);
 
-/* The command has ended, and processes that it has left may go on. */
-void agent_unguard(struct agent *agent);
-
-/*
- * After AGENT_ACQUIRED: returns false if too little of the hold is left to start the command. That
- * is right even if the agent is stopped, or if its later messages were not read yet.
- */
+/* After AGENT_ACQUIRED: false if too little of the hold is left to start the command. */
 bool agent_may_begin(const struct agent *agent);
 
 /* True when the hold has ended and the agent has not noticed, because it is not running. */
@@ -141,25 +116,7 @@ bool agent_let_it_end(const struct agent *agent);
 /* True while the agent is stopped by a signal, and so neither obeys nor reports. */
 bool agent_is_stopped(const struct agent *agent);
 
-/* True when the guard had to end the command because the agent did not. */
-bool agent_failed_to_end(const struct agent *agent);
-
-/* Makes the agent acquire the lock. Its answer is AGENT_ACQUIRED or AGENT_FAILED. */
-void agent_acquire(struct agent *agent);
-
-/*
- * Makes the agent leave the queue. Its answer is AGENT_FAILED; or AGENT_RELEASED, if it was
- * granted the lock meanwhile and has released it; or AGENT_ACQUIRED, if it had sent that already.
- */
-void agent_cancel(struct agent *agent);
-
-/* Makes the agent release the lock. Its answer is AGENT_RELEASED. */
-void agent_release(struct agent *agent);
-
-/*
- * Kills the agent: before agent_acquire(), when it has nothing to leave behind, or when it does
- * not answer.
- */
+/* Kills the agent, when it has nothing to leave behind, or does not answer. */
 void agent_kill(struct agent *agent);
 
 #endif

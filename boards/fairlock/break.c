@@ -22,58 +22,57 @@
 #include "inspection.h"
 #include "text.h"
 
-#define USAGE        "fairlock break [--token N|--holder ID] [--ask|--yes] [OPTION]... NAME"
 #define MOST_WAIT_MS 86400000U
 #define LOOK_MS      200
-
-static const char *const help[] = {
-    "usage: " USAGE "\n"
-    "\n"
-    "Ends the hold of the lock NAME, and hands the lock to the next in line. On a terminal it\n"
-    "shows the hold and asks first. The holder finds out when it next renews or releases, and\n"
-    "acts as the holder until then: only the fencing tokens tell the two holders apart. If\n"
-    "several share the lock, it is the one that is named, or all of them.\n"
-    "\n"
-    "  --token N            end the hold with this token, if it has not ended\n"
-    "  --holder ID          end the hold of this holder, as status prints it\n"
-    "  --yes                end the present hold, or holds, without asking on the terminal\n"
-    "  --ask                do not end it: ask its holder to release it. The holder decides;\n"
-    "                       run sends its command a signal, see run --on-ask\n"
-    "  -w, --wait SECONDS   with --ask: wait at most this long for the hold to end\n",
-    common_help,
-    "\n"
-    "Exit status: 0 the hold has ended, or its holder was asked (with -w: it has ended); 1 the\n"
-    "lock is free or has other holds, or the answer was no; with --ask, a holder cannot be\n"
-    "asked, or has not released; 64 usage, 66 no password file, 71 no output (the hold may\n"
-    "have ended), 75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a\n"
-    "replica, or the wrong node of a cluster, 82 the lock is used by a later release in a way\n"
-    "that this one does not know.\n",
-    NULL,
-};
-
-enum { OPTION_TOKEN = OPTION_OWN, OPTION_HOLDER, OPTION_ASK, OPTION_YES };
-
-static const struct option options[] = {COMMON_OPTIONS,
-                                        {"token", required_argument, NULL, OPTION_TOKEN},
-                                        {"holder", required_argument, NULL, OPTION_HOLDER},
-                                        {"ask", no_argument, NULL, OPTION_ASK},
-                                        {"yes", no_argument, NULL, OPTION_YES},
-                                        {"wait", required_argument, NULL, 'w'},
-                                        {0}};
 
 struct breaking {
   struct session session;
   const char *name;
   char *shown;                 /* the name, printable */
+  const char *token;           /* --token, before it is parsed; NULL: not given */
   struct fairlock_target hold; /* that the command line names; after mean(), one of those meant */
-  bool ask, yes, waits;
-  uint32_t wait_ms;
+  bool ask, yes;
+  uint32_t wait_ms; /* NOT_GIVEN: it does not wait for the end */
   struct inspection seen;
   const struct holder *meant; /* those of seen that are meant: the first, and how many */
   size_t meant_count;
   uint64_t *asked; /* the tokens of the holds whose holders were asked */
   size_t asked_count;
   bool readable; /* the library could read the lock's keys */
+};
+
+static const struct option_row options[] = {
+    {"token", 0, OPTION_TEXT, offsetof(struct breaking, token), "N",
+     .help = "end the hold with this token, if it has not ended"},
+    {"holder", 0, OPTION_TEXT, offsetof(struct breaking, hold.holder), "ID",
+     .help = "end the hold of this holder, as status prints it"},
+    {"yes", 0, OPTION_FLAG, offsetof(struct breaking, yes), NULL,
+     .help = "end the present hold, or holds, without asking on the terminal"},
+    {"ask", 0, OPTION_FLAG, offsetof(struct breaking, ask), NULL,
+     .help = "do not end it: ask its holder to release it. The holder decides;\n"
+             "run sends its command a signal, see run --on-ask"},
+    {"wait", 'w', OPTION_SECONDS, offsetof(struct breaking, wait_ms), "SECONDS",
+     .help = "with --ask: wait at most this long for the hold to end", .least = 0,
+     .most = MOST_WAIT_MS},
+    {0},
+};
+
+static const struct command_line usage = {
+    .command = "break",
+    .usage = "fairlock break [--token N|--holder ID] [--ask|--yes] [OPTION]... NAME",
+    .about =
+        "\n"
+        "Ends the hold of the lock NAME, and hands the lock to the next in line. On a terminal it\n"
+        "shows the hold and asks first. The holder finds out when it next renews or releases, and\n"
+        "acts as the holder until then: only the fencing tokens tell the two holders apart. If\n"
+        "several share the lock, it is the one that is named, or all of them.\n",
+    .statuses =
+        "Exit status: 0 the hold has ended, or its holder was asked (with -w: it has ended); 1 "
+        "the\n"
+        "lock is free or has other holds, or the answer was no; with --ask, a holder cannot be\n"
+        "asked, or has not released; 71 also if the hold may have ended; 82 the lock is used by a\n"
+        "later release in a way that this one does not know, or",
+    .options = options,
 };
 
 /* Which hold is meant */
@@ -83,10 +82,7 @@ static bool is_named(const struct breaking *breaking)
   return breaking->hold.token != 0 || breaking->hold.holder != NULL;
 }
 
-/*
- * True if the command line names this hold: by its token, or by its holder's id, either as it is or
- * as `fairlock status` prints it.
- */
+/* True if the command line names this hold, its holder perhaps as status prints it. */
 static bool names(const struct breaking *breaking, const struct holder *seen)
 {
   const char *holder = breaking->hold.holder;
@@ -114,10 +110,7 @@ static bool find_meant(struct breaking *breaking)
   return breaking->meant_count > 0;
 }
 
-/*
- * True if a request can name the hold: by its token or, if it has none, by its holder (see struct
- * fairlock_target for which ids can be named).
- */
+/* True if a request can name the hold: see struct fairlock_target. */
 static bool is_nameable(const struct holder *seen)
 {
   const struct party *party = &seen->party;
@@ -324,11 +317,7 @@ static int ask_each(struct breaking *breaking)
   size_t deaf = 0;
   size_t gone = 0;
   size_t count = breaking->meant_count;
-  breaking->asked = calloc(count, sizeof *breaking->asked);
-  if (breaking->asked == NULL) {
-    complain("out of memory");
-    return EXIT_SYSTEM;
-  }
+  breaking->asked = grown(NULL, count * sizeof *breaking->asked);
   for (size_t i = 0; i < count; i++) {
     int status = ask_one(breaking, &breaking->meant[i]);
     deaf += status == FAIRLOCK_NOT_LISTENING;
@@ -338,7 +327,8 @@ static int ask_each(struct breaking *breaking)
   }
   if (gone == count) return all_gone(breaking);
   int status = EXIT_DONE;
-  if (breaking->waits && breaking->asked_count > 0 && end_output(EXIT_DONE) == EXIT_DONE)
+  if (breaking->wait_ms != NOT_GIVEN && breaking->asked_count > 0 &&
+      end_output(EXIT_DONE) == EXIT_DONE)
     status = await_end(breaking);
   return status == EXIT_DONE && deaf > 0 ? EXIT_CONFLICT : status;
 }
@@ -379,34 +369,16 @@ static bool parse_token(const struct command_line *line, const char *text, uint6
   return false;
 }
 
-static bool take_option(struct breaking *breaking, const struct command_line *line, int option)
-{
-  switch (option) {
-  case OPTION_TOKEN:
-    return parse_token(line, optarg, &breaking->hold.token);
-  case OPTION_HOLDER:
-    breaking->hold.holder = optarg;
-    return true;
-  case OPTION_ASK:
-    return breaking->ask = true;
-  case OPTION_YES:
-    return breaking->yes = true;
-  case 'w':
-    breaking->waits = true;
-    return parse_seconds(line, "-w", optarg, 0, MOST_WAIT_MS, &breaking->wait_ms);
-  default:
-    return false;
-  }
-}
-
-static int settle(const struct breaking *breaking, const struct command_line *line)
+static int settle(struct breaking *breaking, const struct command_line *line)
 {
   bool terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+  if (breaking->token != NULL && !parse_token(line, breaking->token, &breaking->hold.token))
+    return EXIT_USAGE;
   if (breaking->hold.token != 0 && breaking->hold.holder != NULL)
     return misused(line, "--token names the hold, so does --holder: give one of them");
   if (breaking->ask && breaking->yes)
     return misused(line, "--ask leaves it to the holder, --yes does not: give one of them");
-  if (breaking->waits && !breaking->ask) return misused(line, "-w goes with --ask");
+  if (breaking->wait_ms != NOT_GIVEN && !breaking->ask) return misused(line, "-w goes with --ask");
   if (!is_named(breaking) && !breaking->ask && !breaking->yes && !terminal)
     return misused(line, "there is no terminal to ask on: name the hold by --token or --holder, or "
                          "give --yes to end the present one");
@@ -416,21 +388,16 @@ static int settle(const struct breaking *breaking, const struct command_line *li
 int break_command(int argc, char **argv)
 {
   static struct breaking breaking;
-  struct command_line line = {.command = "break", .usage = USAGE};
-  int option;
-  while ((option = next_option(&line, argc, argv, ":hw:", options, help)) != -1) {
-    if (!take_option(&breaking, &line, option)) return EXIT_USAGE;
-  }
-  if (optind == argc) return misused(&line, "the NAME of a lock is missing");
-  if (optind + 1 < argc)
-    return misused(&line, "one lock at a time: '%s' is one too many", argv[optind + 1]);
-  breaking.name = argv[optind];
-  if (!good_name(&line, breaking.name)) return EXIT_USAGE;
+  struct command_line line = usage;
+  breaking.wait_ms = NOT_GIVEN;
+  if (parse_options(&line, &breaking, argc, argv) != EXIT_DONE) return EXIT_USAGE;
+  breaking.name = only_name(&line);
+  if (breaking.name == NULL) return EXIT_USAGE;
   int status = settle(&breaking, &line);
   if (status == EXIT_DONE) status = session_prepare(&breaking.session, &line);
   if (status == EXIT_DONE) status = session_connect(&breaking.session);
   if (status == EXIT_DONE) {
-    breaking.shown = bytes_shown(breaking.name, strlen(breaking.name));
+    breaking.shown = printable(breaking.name, strlen(breaking.name));
     status = end_output(break_lock(&breaking));
     inspection_clear(&breaking.seen);
     free(breaking.asked);

@@ -8,22 +8,20 @@
  *   options.c      parses numbers, names and the options that all subcommands have
  *   url.c          takes passwords out of URLs
  *   session.c      a client of that server; turns statuses into messages and exit statuses
- *   tls.h          TLS, in tls/openssl.c or tls/none.c
- *   text.c         prints names and ids, which may be any bytes
+ *   tls/           TLS, or none
+ *   text.c         prints names and ids, which may be any bytes; memory for them
  *
  *   run.c          `fairlock run`
- *   agent.c       a second process, which holds the lock
- *   guard.c        a third one, the parent of the command, which ends all that it has started
- *   child.c        starts the command
- *   signals.c, terminal.c   pass signals and the terminal on to the command
+ *   agent.c        a second process, which holds the lock
+ *   guard.c        a third one, which starts the command, and ends all that it has started
+ *   signals.c      passes signals and the terminal on to the command
  *   metrics.c      writes counters to a file
  *   system.c       what only some systems can do
  *
  *   status.c, watch.c, break.c   those subcommands
  *   inspection.c   reads a lock for them, and for list
  *   list.c         `fairlock list`
- *   query.c        sends requests that the library does not have
- *   nodes.c        finds the nodes of a cluster, and the replicas of a master
+ *   query.c        sends requests that the library does not have, and finds other servers
  *   list_metrics.c writes metrics of all locks
  *   exposition.c   the format and the files of metrics, for run and list
  *   load.c         `fairlock load`
@@ -32,6 +30,7 @@
 #define COMMAND_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit statuses: those of flock(1) and sysexits.h, and four of our own. */
 enum {
@@ -72,18 +71,16 @@ void complain_of(int64_t at_ms, const char *format, ...);
 /* From now on, each line that is printed has the date and the time in it. */
 void complain_with_times(void);
 
+/* Prints a time in ms since 1970, in the local time zone, as strftime() does by the format. */
+void print_time(FILE *to, int64_t ms, const char *format);
+
 /* Returns the time in ms since 1970. */
 int64_t time_of_day_ms(void);
 
-/*
- * port_clock_ms() with more bits: for what may last longer than its 49 days, such as a hold.
- */
+/* port_clock_ms() with more bits: for what may last longer than its 49 days, such as a hold. */
 int64_t long_clock_ms(void);
 
-/*
- * Flushes stdout. Returns status, or EXIT_SYSTEM, after a complaint, if the output could not be
- * written.
- */
+/* Flushes stdout. Returns status, or EXIT_SYSTEM after a complaint. */
 int end_output(int status);
 
 #endif

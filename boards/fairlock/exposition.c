@@ -16,17 +16,63 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void exposition_begin(FILE *to, const char *name, const char *type, const char *help)
+#include "text.h"
+
+void exposition_begin(FILE *to, const struct metric *metric)
 {
-  fprintf(to, "# HELP fairlock_%s %s\n", name, help);
-  fprintf(to, "# TYPE fairlock_%s %s\n", name, type);
+  fprintf(to, "# HELP fairlock_%s %s\n", metric->name, metric->help);
+  fprintf(to, "# TYPE fairlock_%s %s\n", metric->name,
+          metric->unit == COUNTER ? "counter" : "gauge");
 }
 
-void exposition_print_label(FILE *to, const char *text)
+static void print_label(FILE *to, const char *before, const char *name, const char *text)
 {
+  if (text == NULL) return;
+  fprintf(to, "%s%s=\"", before, name);
   for (; *text != 0; text++) {
     if (*text == '"' || *text == '\\') fputc('\\', to);
     fputc(*text, to);
+  }
+  fputc('"', to);
+}
+
+static void print_value(FILE *to, const struct metric *metric)
+{
+  if (metric->value == ENDLESS) fputs("+Inf", to);
+  else if (metric->unit == SECONDS) exposition_print_seconds(to, metric->value);
+  else fprintf(to, "%" PRId64, metric->value);
+}
+
+void exposition_sample(FILE *to, const struct metric *metric, const struct labels *labels)
+{
+  if (metric->value == ABSENT) return;
+  fprintf(to, "fairlock_%s", metric->name);
+  print_label(to, "{", "url", labels->url);
+  if (metric->state != NULL) fprintf(to, ",%s", metric->state);
+  print_label(to, ",", "pattern", labels->pattern);
+  print_label(to, ",", "lock", labels->lock);
+  fputs("} ", to);
+  print_value(to, metric);
+  fputc('\n', to);
+}
+
+void exposition_print(FILE *to, const struct metric *metrics, size_t count,
+                      const struct labels *labels)
+{
+  for (size_t i = 0; i < count; i++) {
+    if (metrics[i].value == ABSENT) continue;
+    if (metrics[i].help != NULL) exposition_begin(to, &metrics[i]);
+    exposition_sample(to, &metrics[i], labels);
+  }
+}
+
+void exposition_print_json(FILE *to, const struct metric *metrics, size_t count)
+{
+  for (size_t i = 0; i < count; i++) {
+    fprintf(to, ",\"%s\":", metrics[i].member);
+    if (metrics[i].value == ABSENT) fputs("null", to);
+    else if (metrics[i].unit == FLAG) fputs(metrics[i].value != 0 ? "true" : "false", to);
+    else print_value(to, &metrics[i]);
   }
 }
 
@@ -51,14 +97,12 @@ static bool write_new(const char *path, exposition_function *write, const void *
     if (descriptor >= 0) (void)close(descriptor);
     return false;
   }
-  bool written = write(file, context) && !ferror(file);
+  write(file, context);
+  bool written = !ferror(file);
   return fclose(file) == 0 && written;
 }
 
-/*
- * Only a regular file may be replaced. rename() would also replace a device, a pipe or a symbolic
- * link such as /dev/stdout, and so destroy it. It cannot replace a folder.
- */
+/* rename() would also replace, and so destroy, a device, a pipe or a link such as /dev/stdout. */
 static bool may_replace(const char *path)
 {
   struct stat there;
@@ -69,8 +113,7 @@ const char *exposition_replace(const char *path, exposition_function *write, con
 {
   if (!may_replace(path)) return "Not a regular file";
   size_t size = strlen(path) + 24;
-  char *temporary = malloc(size);
-  if (temporary == NULL) return strerror(ENOMEM);
+  char *temporary = grown(NULL, size);
   snprintf(temporary, size, "%s.%ld", path, (long)getpid());
   bool done = write_new(temporary, write, context) && rename(temporary, path) == 0;
   int error = errno;

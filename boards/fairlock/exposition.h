@@ -4,14 +4,39 @@
 #define EXPOSITION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* Prints the HELP and TYPE lines of the metric fairlock_NAME. type: "gauge" or "counter". */
-void exposition_begin(FILE *to, const char *name, const char *type, const char *help);
+/* What a value is. A FLAG is 0 or 1, and true or false in JSON. SECONDS are given in ms. */
+enum unit { FLAG, NUMBER, COUNTER, SECONDS };
 
-/* Prints text, which is printable, as it has to stand between the quotes of a label's value. */
-void exposition_print_label(FILE *to, const char *text);
+#define ABSENT  (-1)      /* there is no value, or it is not known */
+#define ENDLESS INT64_MAX /* +Inf                                  */
+
+struct metric {
+  const char *name, *member; /* behind fairlock_, and in JSON                        */
+  enum unit unit;
+  int64_t value;
+  const char *help;  /* NULL: it has the name of the metric before it        */
+  const char *state; /* then a label that tells them from each other         */
+};
+
+/* The labels of samples, printable; all but the URL may be NULL. */
+struct labels {
+  const char *url, *pattern, *lock;
+};
+
+/* Prints metrics that have one sample each, unless their values are ABSENT. */
+void exposition_print(FILE *to, const struct metric *metrics, size_t count,
+                      const struct labels *labels);
+
+/* The same in parts, for metrics with more samples. */
+void exposition_begin(FILE *to, const struct metric *metric);
+void exposition_sample(FILE *to, const struct metric *metric, const struct labels *labels);
+
+/* Prints metrics as members of a JSON object that others precede; null if they are ABSENT. */
+void exposition_print_json(FILE *to, const struct metric *metrics, size_t count);
 
 /* Prints ms, which is not negative, in seconds with three decimals. */
 void exposition_print_seconds(FILE *to, int64_t ms);
@@ -19,8 +44,8 @@ void exposition_print_seconds(FILE *to, int64_t ms);
 /* Returns true if the name of the file asks for JSON. */
 bool exposition_is_json(const char *path);
 
-/* Writes what the file is to contain. Returns false when there is no memory. */
-typedef bool exposition_function(FILE *to, const void *context);
+/* Writes what the file is to contain. */
+typedef void exposition_function(FILE *to, const void *context);
 
 /*
  * Replaces or creates the file at path. The new file is written next to it, under a name that ends

@@ -28,13 +28,19 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "command.h"
+#include "fairlock.h"
 #include "port.h"
+#include "signals.h"
 #include "system.h"
 
 #define DEATH_MS      5000U /* after SIGKILL, a process that can be killed is gone by then     */
@@ -67,14 +73,25 @@ struct guard_shared {
   _Atomic bool acted;
 };
 
+/*
+ * What the guard itself has done about the command. It begins with WATCHING. With the second or
+ * the last it sends SIGTERM, and then repeats SIGKILL from kill_at on.
+ */
+enum step {
+  WATCHING, /* nothing: kill_at is the deadline, which a renewal postpones                   */
+  TERMED,   /* SIGTERM, because of the deadline: kill_at may come nearer, and never later    */
+  NOTED,    /* the deadline has passed, and the orders say to end nothing                    */
+  ORDERED   /* it ends all, because of guard_end_all() or because it is alone: as TERMED      */
+};
+
 /* What the guard alone knows. */
 struct watch {
   struct guard *guard;
   const struct guard_orders *orders;
   int children; /* becomes readable when a child has stopped or ended */
   bool adopts;
-  bool termed, ordered, done;
-  uint32_t kill_at; /* once termed or ordered is set, a renewal no longer postpones it */
+  enum step step;
+  uint32_t kill_at; /* when SIGKILL is due */
 };
 
 /* What the other processes tell the guard */
@@ -214,10 +231,7 @@ void guard_signal_group(const struct guard *guard, int number)
   if (number != SIGKILL) guard_forward(guard, SIGCONT);
 }
 
-/*
- * The system signals all processes of the group at once, so none escapes by being forked just then.
- * Processes that have left the group are searched for.
- */
+/* The system signals a group at once, so no fork escapes. Others are searched for. */
 void guard_signal(const struct guard *guard, int number)
 {
   pid_t group = group_of(guard);
@@ -250,6 +264,99 @@ bool guard_group_ends(const struct guard *guard)
     nanosleep(&step, NULL);
   }
   return false;
+}
+
+/* The command's process */
+
+/*
+ * The command's process. It is forked before the server is asked for anything, so that fork()
+ * cannot fail when the lock is held. Until the lock is held it waits at a gate, which is a pipe.
+ * The guard is its parent. On Linux, the kernel kills it if the guard is killed.
+ */
+/* What is written to the gate when the process may go on. */
+struct hold_words {
+  uint64_t token;
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+};
+
+static void wait_at(int gate, struct hold_words *words)
+{
+  ssize_t got;
+  do
+    got = read(gate, words, sizeof *words);
+  while (got < 0 && errno == EINTR);
+  if (got != (ssize_t)sizeof *words) _exit(EXIT_SYSTEM);
+}
+
+static bool put_into_environment(const char *name, const struct hold_words *words)
+{
+  char token[24];
+  snprintf(token, sizeof token, "%llu", (unsigned long long)words->token);
+  const char *outer = getenv("FAIRLOCK_HOLDERS");
+  if (outer == NULL) outer = "";
+  size_t size = strlen(outer) + 1 + strlen(words->holder) + 1;
+  char *holders = malloc(size);
+  if (holders == NULL) return false;
+  snprintf(holders, size, "%s%s%s", outer, *outer != 0 ? " " : "", words->holder);
+  bool done = setenv("FAIRLOCK_HOLDERS", holders, 1) == 0;
+  free(holders);
+  return done && setenv("FAIRLOCK_NAME", name, 1) == 0 &&
+         setenv("FAIRLOCK_HOLDER", words->holder, 1) == 0 &&
+         setenv("FAIRLOCK_TOKEN", token, 1) == 0;
+}
+
+static void exec_child(const struct child *child, pid_t parent)
+{
+  struct hold_words words;
+  (void)setpgid(0, 0);
+  system_die_with(parent);
+  (void)close(child->gate[1]);
+  wait_at(child->gate[0], &words);
+  if (!put_into_environment(child->name, &words)) {
+    complain("cannot set the environment of %s: %s", child->arguments[0], strerror(errno));
+    _exit(EXIT_SYSTEM);
+  }
+  signals_restore();
+  execvp(child->arguments[0], child->arguments);
+  complain("cannot execute %s: %s", child->arguments[0], strerror(errno));
+  _exit(EXIT_NO_EXEC);
+}
+
+int child_prepare(struct child *child, char *const *arguments, const char *name)
+{
+  child->arguments = arguments;
+  child->name = name;
+  if (pipe(child->gate) != 0) return -1;
+  for (int i = 0; i < 2; i++)
+    (void)fcntl(child->gate[i], F_SETFD, FD_CLOEXEC);
+  return 0;
+}
+
+/*
+ * Forks the command's process, in a new process group; it closes the `count` descriptors in others.
+ * After child_go() it executes the arguments, or complains and exits with EXIT_NO_EXEC. Returns its
+ * id, or -1 with errno set.
+ */
+static pid_t child_start(const struct child *child, const int *others, int count)
+{
+  pid_t parent = getpid();
+  pid_t pid = fork();
+  if (pid == 0) {
+    for (int i = 0; i < count; i++)
+      (void)close(others[i]);
+    exec_child(child, parent);
+  }
+  if (pid > 0) (void)setpgid(pid, pid); /* the child does it, too: either may come first */
+  return pid;
+}
+
+void child_go(struct child *child, const char *holder, uint64_t token)
+{
+  struct hold_words words = {.token = token};
+  snprintf(words.holder, sizeof words.holder, "%s", holder);
+  ssize_t written = write(child->gate[1], &words, sizeof words);
+  (void)written; /* the pipe has room; if the child is gone, the guard says so */
+  (void)close(child->gate[1]);
 }
 
 /* The guard itself: its children */
@@ -328,20 +435,14 @@ static void look_for_empty(struct watch *watch)
 /* Notes that the deadline has passed and that the guard, not the agent, had to end the command. */
 static void note_action(struct watch *watch)
 {
-  if (!watch->ordered && atomic_load(&watch->guard->shared->state) == HELD)
+  if (watch->step != ORDERED && atomic_load(&watch->guard->shared->state) == HELD)
     atomic_store(&watch->guard->shared->acted, true);
 }
 
+/* Sends SIGTERM, unless somebody else has done it. */
 static void begin_term(struct watch *watch)
 {
-  watch->termed = true;
   if (!atomic_load(&watch->guard->shared->termed)) watch->kill_at -= guard_term(watch->guard);
-}
-
-/* The guard's deadline: slack_ms after the agent's, so that the agent can act first. */
-static uint32_t late_deadline(const struct watch *watch)
-{
-  return atomic_load(&watch->guard->shared->kill_at) + watch->orders->slack_ms;
 }
 
 /* Begins to end all processes, if somebody has asked for that or both other processes are gone. */
@@ -350,44 +451,55 @@ static void take_order(struct watch *watch)
   const struct guard_orders *orders = watch->orders;
   struct guard *guard = watch->guard;
   bool alone = guard->run[1] < 0 && guard->agent[1] < 0;
-  if (watch->ordered || (!alone && !atomic_load(&guard->shared->ending_all))) return;
+  if (watch->step == ORDERED || (!alone && !atomic_load(&guard->shared->ending_all))) return;
   uint32_t now = port_clock_ms();
-  bool earlier = watch->termed && (int32_t)(watch->kill_at - now - orders->end_ms) < 0;
+  bool earlier = watch->step == TERMED && (int32_t)(watch->kill_at - now - orders->end_ms) < 0;
   if (!earlier) watch->kill_at = now + orders->end_ms;
-  watch->ordered = true;
+  watch->step = ORDERED;
   if (orders->end_ms > 0) begin_term(watch);
+}
+
+/* Takes the deadline over. It is slack_ms after the agent's, so that the agent can act first. */
+static void follow_deadline(struct watch *watch)
+{
+  uint32_t deadline = atomic_load(&watch->guard->shared->kill_at) + watch->orders->slack_ms;
+  bool nearer = watch->orders->kill && (int32_t)(deadline - watch->kill_at) < 0;
+  if (watch->step == WATCHING || nearer) watch->kill_at = deadline;
 }
 
 /* Sends SIGKILL to all that is left. Returns the ms after which to repeat it; -1: never. */
 static int kill_all(struct watch *watch, int32_t late)
 {
   note_action(watch);
-  if (!watch->orders->kill && !watch->ordered) {
-    watch->done = true;
+  if (!watch->orders->kill && watch->step != ORDERED) {
+    watch->step = NOTED;
     return -1;
   }
   guard_signal(watch->guard, SIGKILL);
   return late < (int32_t)DEATH_MS ? KILL_STEP_MS : STUBBORN_MS;
 }
 
-/* Does what is due. Returns the ms until something is due again; -1: nothing is. */
+/*
+ * Does what is due. Returns the ms until something is due again; -1: nothing is. What is due
+ * follows from the step that the guard has taken and from whether there is a deadline.
+ */
 static int look(struct watch *watch)
 {
   const struct guard_orders *orders = watch->orders;
   int state = atomic_load(&watch->guard->shared->state);
   if (guard_is_empty(watch->guard)) return -1;
   take_order(watch);
-  if (!watch->ordered && (watch->done || state == RESTING)) return -1;
-  uint32_t deadline = late_deadline(watch);
-  if (!watch->ordered && !watch->termed) watch->kill_at = deadline;
-  else if (state != RESTING && orders->kill && (int32_t)(deadline - watch->kill_at) < 0)
-    watch->kill_at = deadline;
+  if (state != RESTING) follow_deadline(watch);
+  else if (watch->step != ORDERED) return -1;
+  if (watch->step == NOTED) return -1;
   int32_t left = (int32_t)(watch->kill_at - port_clock_ms());
   if (left <= 0) return kill_all(watch, -left);
-  if (!orders->term || watch->termed || watch->ordered || state == ENDING) return left;
+  bool agent_terms = state == ENDING;
+  if (watch->step != WATCHING || !orders->term || agent_terms) return left;
   int32_t until_term = left - (int32_t)orders->grace_ms;
   if (until_term > 0) return until_term;
   note_action(watch);
+  watch->step = TERMED;
   begin_term(watch);
   return 0;
 }
@@ -434,10 +546,7 @@ static bool make_pair(int ends[2], bool is_pipe)
   return true;
 }
 
-/*
- * Blocks all signals but SIGCHLD, whose handler writes to a pipe. The command's process restores
- * its own mask.
- */
+/* Blocks all signals but SIGCHLD, which writes to a pipe. The command restores its own mask. */
 static bool watch_children(void)
 {
   struct sigaction action = {.sa_handler = on_child};

@@ -9,7 +9,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "child.h"
+/* The command that runs under the lock. */
+struct child {
+  char *const *arguments;
+  const char *name; /* of the lock, for its environment                                 */
+  int gate[2];      /* a pipe from `fairlock run`, at which it waits before exec        */
+};
+
+/* To be called in `fairlock run` before guard_start(). Returns 0, or -1 with errno set. */
+int child_prepare(struct child *child, char *const *arguments, const char *name);
+
+/* To be called in `fairlock run` when the lock is held: lets the process execute the command. */
+void child_go(struct child *child, const char *holder, uint64_t token);
 
 struct guard_shared;
 
@@ -17,9 +28,8 @@ struct guard {
   struct guard_shared *shared; /* shared by all processes of a run */
 
   /*
-   * Two socket pairs, to `fairlock run` and to the agent; the guard has the second end of each. A
-   * byte means: look at the shared memory. End of file means that the other process is gone; -1: we
-   * know that, and have closed our end.
+   * Socket pairs, of which the guard has the second ends. A byte: look at the shared memory. End of
+   * file: the other process is gone; -1: we know that, and have closed our end.
    */
   int run[2];
   int agent[2];
@@ -36,16 +46,11 @@ struct guard_orders {
   uint32_t end_ms;   /* grace_ms when guard_end_all() asks; 0: SIGKILL at once         */
 };
 
-/*
- * In `fairlock run`, before the agent is made: makes the guard, and by it the process of the
- * command. Returns NULL, or what failed, with errno set.
- */
+/* Makes the guard and the command's process. Returns NULL, or what failed, with errno set. */
 const char *guard_start(struct guard *guard, const struct guard_orders *orders,
                         const struct child *child);
 
-/*
- * To be called in the agent, when it has been forked: closes the ends that are not the agent's.
- */
+/* To be called in the agent, when it has been forked: closes the ends that are not the agent's. */
 void guard_enter_agent(struct guard *guard);
 
 /* The same in `fairlock run`. */
@@ -54,10 +59,7 @@ void guard_enter_run(struct guard *guard);
 /* To be called in `fairlock run`, when nothing is to be guarded any more: kills the guard. */
 void guard_dismiss(struct guard *guard);
 
-/*
- * Reads the bytes that have come to our end of a socket pair. Returns false, and closes it, if the
- * process at the other end is gone.
- */
+/* Reads what has come to our end of a pair. Returns false, and closes it, if the other is gone. */
 bool guard_hear(int *end);
 
 /* The command must be dead at kill_at, in port_clock_ms(), unless this is called again before. */
@@ -88,10 +90,7 @@ int guard_take_stop(struct guard *guard);
 /* True when the command has ended, with this status of waitpid(). */
 bool guard_has_ended(const struct guard *guard, int *status);
 
-/*
- * True when no process of the command runs, or when none is to be ended. Where system_adopt()
- * works, all its descendants count; elsewhere, its process group.
- */
+/* True when no descendant of the command runs (without system_adopt(): none of its group). */
 bool guard_is_empty(const struct guard *guard);
 
 /* True when there is a deadline, and SIGTERM is not due yet. */
@@ -112,22 +111,13 @@ void guard_signal_group(const struct guard *guard, int number);
 /* The same to all processes that descend from the command, once it has begun. */
 void guard_signal(const struct guard *guard, int number);
 
-/*
- * The same with SIGTERM. Returns by how many ms earlier than planned SIGKILL has to be sent, because
- * they are so many.
- */
+/* SIGTERM. Returns by how many ms SIGKILL has to come earlier, because they are so many. */
 uint32_t guard_term(const struct guard *guard);
 
-/*
- * To be called as soon as guard_hear() has told that the guard is gone. Kills the command's group,
- * if `prompt`: later, the system may have given its number to another group.
- */
+/* The guard is gone. Kills the command's group if `prompt`; later its number may be another's. */
 void guard_gone(struct guard *guard, bool prompt);
 
-/*
- * After guard_gone(): waits until none of the group runs any more. Returns false if some of it
- * still runs after a while.
- */
+/* After guard_gone(): waits for the end of the group. Returns false if some of it goes on. */
 bool guard_group_ends(const struct guard *guard);
 
 #endif

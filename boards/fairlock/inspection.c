@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "command.h"
 #include "exposition.h"
@@ -23,33 +22,17 @@
  */
 #define KEPT_MAX (16U << 20)
 
-static bool copy_party(struct party *party, const struct fairlock_report *report)
-{
-  party->id = malloc(report->id_size + 1);
-  if (party->id == NULL) return false;
-  memcpy(party->id, report->id, report->id_size);
-  party->id[report->id_size] = 0;
-  party->id_size = report->id_size;
-  party->ours = report->kind == FAIRLOCK_KIND_FAIRLOCK;
-  party->listens = report->listens;
-  party->alive = report->life != FAIRLOCK_LIFE_DEAD;
-  party->later = report->place > 0 && report->life == FAIRLOCK_LIFE_UNKNOWN;
-  party->shares = report->shares;
-  party->seen_at = 0;
-  return true;
-}
+#define DATE "%Y-%m-%d %H:%M:%S"
 
-/*
- * Returns the array of `count` elements with room for one more; NULL: there is no memory. It grows
- * as they come in, because the number that the server announces may be wrong.
- */
-static void *with_room(void *array, size_t count, size_t *room, size_t size)
+static struct party party_of(const struct fairlock_report *report)
 {
-  if (count < *room) return array;
-  size_t wanted = *room > 0 ? 2 * *room : 4;
-  void *more = realloc(array, wanted * size);
-  if (more != NULL) *room = wanted;
-  return more;
+  return (struct party){.id = copied(report->id, report->id_size),
+                        .id_size = report->id_size,
+                        .ours = report->kind == FAIRLOCK_KIND_FAIRLOCK,
+                        .listens = report->listens,
+                        .alive = report->life != FAIRLOCK_LIFE_DEAD,
+                        .later = report->place > 0 && report->life == FAIRLOCK_LIFE_UNKNOWN,
+                        .shares = report->shares};
 }
 
 /* Returns whether one more is kept. Says once, for all readings, that it is not. */
@@ -78,42 +61,34 @@ static void take_limits(struct inspection *inspection, const struct fairlock_rep
   inspection->limits[size] = 0;
 }
 
-static bool take_holder(struct inspection *inspection, const struct fairlock_report *report)
+static void take_holder(struct inspection *inspection, const struct fairlock_report *report)
 {
   inspection->outdated = report->outdated;
-  if (report->id == NULL || !is_kept(inspection, report)) return true;
-  struct holder *holders = with_room(inspection->holders, inspection->holder_count,
-                                     &inspection->holder_room, sizeof *holders);
-  if (holders == NULL) return false;
-  struct holder *holder = &holders[inspection->holder_count];
-  inspection->holders = holders;
+  if (report->id == NULL || !is_kept(inspection, report)) return;
+  inspection->holders = with_room(inspection->holders, inspection->holder_count,
+                                  &inspection->holder_room, sizeof *inspection->holders);
   inspection->shared = report->shares;
   inspection->limit = report->limit;
   if (report->holder_index == 0) take_limits(inspection, report);
-  holder->ttl_ms = report->ttl_ms;
-  holder->hold_count = report->hold_count;
-  holder->token = report->token;
-  holder->lease_ms = report->lease_ms;
-  holder->unheard_ms = report->unheard_ms;
-  holder->renews = report->renews;
-  if (!copy_party(&holder->party, report)) return false;
-  inspection->holder_count++;
-  return true;
+  inspection->holders[inspection->holder_count++] =
+      (struct holder){.party = party_of(report),
+                      .ttl_ms = report->ttl_ms,
+                      .hold_count = report->hold_count,
+                      .token = report->token,
+                      .lease_ms = report->lease_ms,
+                      .unheard_ms = report->unheard_ms,
+                      .renews = report->renews};
 }
 
-static bool take_waiter(struct inspection *inspection, const struct fairlock_report *report)
+static void take_waiter(struct inspection *inspection, const struct fairlock_report *report)
 {
   if (inspection->left_out > 0 || !is_kept(inspection, report)) {
     inspection->left_out++;
-    return true;
+    return;
   }
-  struct party *waiters = with_room(inspection->waiters, inspection->waiter_count,
-                                    &inspection->waiter_room, sizeof *waiters);
-  if (waiters == NULL) return false;
-  inspection->waiters = waiters;
-  if (!copy_party(&waiters[inspection->waiter_count], report)) return false;
-  inspection->waiter_count++;
-  return true;
+  inspection->waiters = with_room(inspection->waiters, inspection->waiter_count,
+                                  &inspection->waiter_room, sizeof *inspection->waiters);
+  inspection->waiters[inspection->waiter_count++] = party_of(report);
 }
 
 static bool add_report(const struct fairlock_report *report, void *context)
@@ -121,20 +96,15 @@ static bool add_report(const struct fairlock_report *report, void *context)
   struct inspection *inspection = context;
   bool holds = report->place == 0;
   if (holds && report->holder_index == 0) inspection_clear(inspection);
-  bool done = holds ? take_holder(inspection, report) : take_waiter(inspection, report);
-  if (!done) inspection->out_of_memory = true;
-  return done;
+  if (holds) take_holder(inspection, report);
+  else take_waiter(inspection, report);
+  return true;
 }
 
 int inspection_read(struct inspection *inspection, struct session *session, const char *name,
                     size_t size)
 {
-  int status = fairlock_inspect(&session->client, name, size, add_report, inspection);
-  if (status == FAIRLOCK_OK && inspection->out_of_memory) {
-    complain("out of memory");
-    exit(EXIT_SYSTEM);
-  }
-  return status;
+  return fairlock_inspect(&session->client, name, size, add_report, inspection);
 }
 
 static bool same_id(const struct party *a, const struct party *b)
@@ -223,7 +193,7 @@ const char *party_condition(const struct party *party)
 
 char *party_shown(const struct party *party)
 {
-  return bytes_shown(party->id, party->id_size);
+  return printable(party->id, party->id_size);
 }
 
 /* Reads `count` digits of five bits each, lowest first. Returns false if one is not a digit. */
@@ -254,19 +224,9 @@ int64_t party_client_since_ms(const struct party *party)
   return (int64_t)(seconds * 1000 + micros / 1000);
 }
 
-/* A date and a time of day, in the local time zone. */
-static void print_date(FILE *to, int64_t ms)
-{
-  char text[32];
-  struct tm local;
-  time_t seconds = (time_t)(ms / 1000);
-  if (localtime_r(&seconds, &local) == NULL) return;
-  if (strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) > 0) fputs(text, to);
-}
-
 void inspection_print_name(FILE *to, const void *name, size_t size)
 {
-  char *shown = bytes_shown(name, size);
+  char *shown = printable(name, size);
   fprintf(to, "%s%s%s: ", paint(to, STRONG), shown, paint(to, PLAIN));
   free(shown);
 }
@@ -295,7 +255,7 @@ void holder_print(FILE *to, const struct holder *holder, bool with_ttl)
   if (with_ttl && holder->token != 0) {
     /* the token is, in microseconds, the server's time when the hold began, or slightly more */
     fputs(", since ", to);
-    print_date(to, (int64_t)(holder->token / 1000));
+    print_time(to, (int64_t)(holder->token / 1000), DATE);
   }
   if (with_ttl && holder->ttl_ms < 0) fputs(", without end", to);
   if (with_ttl && holder->ttl_ms >= 0) fprintf(to, ", %.1f s left", left_s(holder));
@@ -373,7 +333,7 @@ static void print_waiter(FILE *to, const struct party *waiter, size_t place, con
   if (waiter->shares) fputs(", to share it", to);
   if (since >= 0) {
     fputs(", since ", to);
-    print_date(to, since);
+    print_time(to, since, DATE);
     fputs(" at the earliest", to);
   }
   if (now != NULL) {

@@ -44,23 +44,16 @@ struct inspection {
   size_t waiter_room;
   size_t left_out; /* waiters that are counted here only: see KEPT_MAX in inspection.c */
   size_t kept;     /* bytes */
-  bool out_of_memory;
 };
 
-/*
- * Reads the lock called name, which may be any bytes, into *inspection, which is either zeroed or
- * has an earlier reading. Returns a status of the library.
- */
+/* Reads a lock into *inspection, which is zeroed or has an earlier reading. Returns a status. */
 int inspection_read(struct inspection *inspection, struct session *session, const char *name,
                     size_t size);
 
 /* True if they differ in more than the time that is left, and the order that comes from that. */
 bool inspection_differs(const struct inspection *a, const struct inspection *b);
 
-/*
- * How long the hold has lasted, in ms. server_ms: the time by the server's clock. Returns -1 if
- * that is not known, because the hold has no token.
- */
+/* How long the hold has lasted by the server's clock, in ms; -1: not known, without a token. */
 int64_t holder_age_ms(const struct holder *holder, int64_t server_ms);
 
 /* Returns how many wait, those that were left out included. */
@@ -78,10 +71,7 @@ void inspection_print_name(FILE *to, const void *name, size_t size);
 /* Prints, behind who holds the lock, that a later release uses it in a way that is not known here. */
 void inspection_print_outdated(FILE *to, const struct inspection *inspection);
 
-/*
- * Prints, as part of a line, that the lock is free, who holds it alone, or how many share it.
- * with_ttl: also for how long, unless they share it.
- */
+/* Prints who holds the lock, or how many; with_ttl: and for how long, unless they share it. */
 void inspection_print_hold(FILE *to, const struct inspection *inspection, bool with_ttl);
 
 /* Prints a line for each of those who share the lock, at most `most` lines. */
@@ -93,21 +83,14 @@ void holder_begin(FILE *to, const struct holder *holder);
 /* Prints all of that. */
 void holder_print(FILE *to, const struct holder *holder, bool with_ttl);
 
-/*
- * Prints when the holder was last heard, and whether it seems dead; nothing if that is not known.
- */
+/* Prints when the holder was last heard, if that is known, and whether it seems dead. */
 void holder_print_heard(FILE *to, const struct holder *holder);
 
-/*
- * Prints a line for each waiter, at most `most` lines. now: the time, by which each line says for
- * how long we have seen the waiter; NULL: the lines do not say that.
- */
+/* Prints at most `most` lines of waiters; now is not NULL: and for how long each was seen. */
 void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most,
                               const int64_t *now);
 
-/*
- * Sets seen_at of each waiter: to what `before` has for it, or to now if it was not there before.
- */
+/* Sets seen_at of each waiter: to that in `before`, or to now if it is new. */
 void inspection_carry_over(struct inspection *inspection, const struct inspection *before,
                            int64_t now);
 
@@ -131,10 +114,7 @@ void inspection_print_json(FILE *to, const struct inspection *inspection,
 const char *party_kind(const struct party *party);
 const char *party_condition(const struct party *party);
 
-/*
- * When the party's client first connected to a server, by that server's clock, in ms since 1970. It
- * has not waited for longer than that. -1: not known; only ids of our clients contain this time.
- */
+/* When its client first connected, in ms since 1970; -1: not known. It has not waited longer. */
 int64_t party_client_since_ms(const struct party *party);
 
 /* Returns its id, printable; to be freed. Ends the program when there is no memory. */

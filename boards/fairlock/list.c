@@ -22,11 +22,8 @@
 #include "exposition.h"
 #include "inspection.h"
 #include "list.h"
-#include "nodes.h"
 #include "query.h"
 #include "text.h"
-
-#define USAGE "fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]"
 
 /* How many keys the server looks at for one page: the COUNT of SCAN. */
 #define PAGE "1000"
@@ -40,43 +37,6 @@
 
 /* For how many candidates requests are sent at once. */
 #define BATCH 256U
-
-static const char *const help[] = {
-    "usage: " USAGE "\n"
-    "\n"
-    "Lists the locks that are held or waited for, sorted by name: who holds each of them, or how\n"
-    "many share it, for how long so far, and how many wait. PATTERN is a shell pattern with *, ? "
-    "and [...]: quote\n"
-    "it. A lock that Redisson holds and nobody waits for is not found.\n"
-    "\n"
-    "  --json               print a JSON object for each lock, one per line\n"
-    "  -0, --null           print only the names, unchanged, a zero byte after each, as\n"
-    "                       xargs -0 reads them\n"
-    "  --metrics            print how many locks are held, how many wait, and for how long, in\n"
-    "                       Prometheus's format\n"
-    "  --metrics-file FILE  write that to FILE instead, also when no server can be reached\n"
-    "  --metrics-locks N    metrics by lock for at most N locks: those with most waiters.\n"
-    "                       Default: 100\n",
-    common_help,
-    "\n"
-    "Exit status: 0, also without any locks, or 64 usage, 66 no password file, 71 no output, 75\n"
-    "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or the\n"
-    "wrong node of a cluster. What cannot be read, a lock or a master of a cluster, is named on\n"
-    "stderr; the rest is listed.\n",
-    NULL,
-};
-
-enum { OPTION_JSON = OPTION_OWN, OPTION_METRICS, OPTION_METRICS_FILE, OPTION_METRICS_LOCKS };
-
-static const struct option options[] = {
-    COMMON_OPTIONS,
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"null", no_argument, NULL, '0'},
-    {"metrics", no_argument, NULL, OPTION_METRICS},
-    {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
-    {"metrics-locks", required_argument, NULL, OPTION_METRICS_LOCKS},
-    {0},
-};
 
 /* How the list is printed. */
 enum form { TEXT, JSON, NAMES, METRICS };
@@ -96,7 +56,8 @@ struct list {
   struct session session; /* reads locks */
   struct session second;  /* finds them */
   struct query query;
-  const char *pattern; /* NULL: all */
+  const char *pattern;      /* NULL: all */
+  bool json, null, metrics; /* which of these the command line has */
   enum form form;
   const char *metrics_file; /* NULL: none */
   uint32_t metrics_locks;
@@ -106,11 +67,43 @@ struct list {
   struct nodes replicas; /* of those masters, if servers move */
   char cursor[32];
   struct candidate *page;
-  size_t page_count, page_size, page_bytes;
+  size_t page_count, page_room, page_bytes;
   struct entry *entries;
   size_t entry_count, entry_room;
   int64_t server_ms; /* the server's time, as it was at asked_at */
   uint32_t asked_at; /* in port_clock_ms() */
+};
+
+static const struct option_row options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct list, json), NULL,
+     .help = "print a JSON object for each lock, one per line"},
+    {"null", '0', OPTION_FLAG, offsetof(struct list, null), NULL,
+     .help = "print only the names, unchanged, a zero byte after each, as\nxargs -0 reads them"},
+    {"metrics", 0, OPTION_FLAG, offsetof(struct list, metrics), NULL,
+     .help =
+         "print how many locks are held, how many wait, and for how long, in\nPrometheus's format"},
+    {"metrics-file", 0, OPTION_TEXT, offsetof(struct list, metrics_file), "FILE",
+     .help = "write that to FILE instead, also when no server can be reached"},
+    {"metrics-locks", 0, OPTION_COUNT, offsetof(struct list, metrics_locks), "N",
+     .help = "metrics by lock for at most N locks: those with most waiters.\nDefault: 100",
+     .most = MOST_METRICS_LOCKS},
+    {0},
+};
+
+static const struct command_line usage = {
+    .command = "list",
+    .usage = "fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]",
+    .about =
+        "\n"
+        "Lists the locks that are held or waited for, sorted by name: who holds each of them, or\n"
+        "how many share it, for how long so far, and how many wait. PATTERN is a shell pattern\n"
+        "with *, ? and [...]: quote it. A lock that Redisson holds and nobody waits for is not\n"
+        "found.\n",
+    .statuses =
+        "What cannot be read, a lock or a master of a cluster, is named on stderr; the rest is\n"
+        "listed.\n\n"
+        "Exit status: 0, also without any locks, or",
+    .options = options,
 };
 
 static const char notes_prefix[] = "fairlock:";
@@ -119,28 +112,9 @@ static const char queue_prefix[] = "redisson_lock_queue:";
 /* SCAN has one pattern and no "or". This one matches both prefixes and few other keys. */
 static const char both_prefixes[] = "[fr][ae][id][ri][ls][os][co][kn][:_]*";
 
-static void *grown(void *memory, size_t size)
-{
-  void *more = realloc(memory, size);
-  if (more != NULL) return more;
-  complain("out of memory");
-  exit(EXIT_SYSTEM);
-}
-
-static char *copied(const void *bytes, size_t size)
-{
-  char *copy = grown(NULL, size + 1);
-  memcpy(copy, bytes, size);
-  copy[size] = 0;
-  return copy;
-}
-
 /* Candidates */
 
-/*
- * Finds the name of the lock to which a key belongs. In the key, the name is in braces, unless it
- * has a brace itself. Returns false if the key belongs to no lock.
- */
+/* Finds the lock of a key, which has its name in braces unless that has one. False: none. */
 static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
 {
   size_t prefix = sizeof notes_prefix - 1;
@@ -171,10 +145,7 @@ static void add_candidate(struct list *list, const struct resp_event *event)
   struct candidate found = {0};
   if (event->type != RESP_BULK_STRING || event->cut) return;
   if (!find_name(&found, event->data, event->size)) return;
-  if (list->page_count == list->page_size) {
-    list->page_size = list->page_size > 0 ? 2 * list->page_size : BATCH;
-    list->page = grown(list->page, list->page_size * sizeof *list->page);
-  }
+  list->page = with_room(list->page, list->page_count, &list->page_room, sizeof *list->page);
   list->page[list->page_count++] = found;
   list->page_bytes += sizeof found + found.size;
 }
@@ -237,10 +208,7 @@ static int ask_about(struct list *list, const struct candidate *candidate)
   return status == FAIRLOCK_OK ? ask_exists(list, "", candidate, false) : status;
 }
 
-/*
- * Reads an answer to EXISTS. If the server refuses, because the slot is moving or we have no right
- * to the key, *exists becomes `otherwise`. Fails if the server serves no key at all.
- */
+/* Reads an answer to EXISTS; `otherwise` if it is refused: a moving slot, a missing right. */
 static int read_exists(struct list *list, bool *exists, bool otherwise)
 {
   struct resp_event event;
@@ -263,9 +231,8 @@ static int read_about(struct list *list, struct candidate *candidate)
 }
 
 /*
- * True if the key may belong to the lock "{name}": that name has to be short enough, and the lock
- * `name` is not held. If it is held we do not ask, because our user may have no right to "{name}",
- * and the server logs each refusal.
+ * True if the key may belong to the lock "{name}". If `name` is held we do not ask, because our
+ * user may have no right to "{name}", and the server logs each refusal.
  */
 static bool may_be_in_braces(const struct candidate *candidate)
 {
@@ -299,9 +266,8 @@ static int64_t now_ms(const struct list *list)
 }
 
 /*
- * The longest that the first waiter may have waited, in ms by the server's clock: since its client
- * connected, which its id tells. Dead waiters, and those whose id does not tell it, are passed
- * over. Returns 0 if nobody waits, and -1 if it is not known.
+ * The longest that the first waiter may have waited, in ms: since its client connected, as its id
+ * tells. Dead waiters, and ids without that time, are passed over. 0: nobody waits; -1: not known.
  */
 static int64_t wait_ms(const struct list *list, const struct inspection *inspection)
 {
@@ -335,10 +301,8 @@ static void add_entry(struct list *list, const char *name, size_t size,
   char address[ADDRESS_SIZE];
   session_address(&list->session, FAIRLOCK_OK, address);
   const char *server = *address != 0 ? address : list->session.server.shown;
-  if (list->entry_count == list->entry_room) {
-    list->entry_room = list->entry_room > 0 ? 2 * list->entry_room : BATCH;
-    list->entries = grown(list->entries, list->entry_room * sizeof *list->entries);
-  }
+  list->entries =
+      with_room(list->entries, list->entry_count, &list->entry_room, sizeof *list->entries);
   struct entry *entry = &list->entries[list->entry_count++];
   entry->name = copied(name, size);
   entry->size = size;
@@ -417,7 +381,7 @@ static bool concerns_lock(int status)
 static void complain_lock(struct list *list, const char *name, size_t size, int status,
                           const char *error)
 {
-  char *shown = bytes_shown(name, size);
+  char *shown = printable(name, size);
   char *words = session_words(error);
   complain("%s cannot be read: %s%s", shown, fairlock_status_text(status), words);
   free(words);
@@ -425,10 +389,7 @@ static void complain_lock(struct list *list, const char *name, size_t size, int 
   if (list->status == EXIT_DONE) list->status = exit_status_of(status);
 }
 
-/*
- * True if the name matches the pattern. A NUL byte in a name is compared as if it were another
- * byte.
- */
+/* True if the name, in which a NUL counts as another byte, matches the pattern. */
 static bool is_wanted(const struct list *list, const char *name, size_t size)
 {
   if (list->pattern == NULL) return true;
@@ -493,9 +454,8 @@ static int read_hold(struct query *query, const char *name, size_t size, struct 
 }
 
 /*
- * Lists Redisson's lock "{x}", which shares its queue with the lock "x". The library refuses such a
- * name and cannot read the lock, so we do. Its waiters are listed with "x". Returns a status of the
- * query.
+ * Lists Redisson's lock "{x}", which the library cannot read. Its queue is that of "x", and its
+ * waiters are listed there. Returns a status of the query.
  */
 static int show_in_braces(struct list *list, const struct candidate *candidate)
 {
@@ -532,9 +492,7 @@ static bool show(struct list *list, const struct candidate *candidate, int *stat
   return *status != FAIRLOCK_OK || show_lock(list, candidate->name, candidate->size);
 }
 
-/*
- * Reads the locks of the page. Returns the status of the query; other failures are in list->status.
- */
+/* Reads the locks of the page. Returns the query's status; other failures are in the list's. */
 static int show_page(struct list *list, bool *goes_on)
 {
   int status = FAIRLOCK_OK;
@@ -550,17 +508,10 @@ static int show_page(struct list *list, bool *goes_on)
 
 /* Servers */
 
-/*
- * Complains that the server could not be listed, or not completely. beside: another one has accepted
- * us.
- */
-static void query_failed(struct list *list, int status, bool beside)
+/* Complains that the server could not be listed, or not completely. */
+static void server_failed(struct list *list, int status, bool beside)
 {
-  struct query *query = &list->query;
-  if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED)
-    session_reason(&list->second, query->connected, query->error);
-  list->status = (beside ? session_other_failed : session_failed)(&list->session, status,
-                                                                  query->address, query->error);
+  list->status = query_failed(&list->query, &list->session, status, beside);
 }
 
 /* Lists the locks of the connected server. Returns a status of the query. */
@@ -574,7 +525,7 @@ static int scan(struct list *list)
     if (status == FAIRLOCK_OK) list->read = true;
     if (status == FAIRLOCK_OK) status = show_page(list, &goes_on);
   } while (status == FAIRLOCK_OK && goes_on && strcmp(list->cursor, "0") != 0);
-  if (status != FAIRLOCK_OK) query_failed(list, status, false);
+  if (status != FAIRLOCK_OK) server_failed(list, status, false);
   return goes_on ? status : FAIRLOCK_UNAVAILABLE;
 }
 
@@ -586,30 +537,28 @@ static void list_master(struct list *list, const char *address)
     status = scan(list);
     query_close(&list->query);
   } else {
-    query_failed(list, status, true);
+    server_failed(list, status, true);
   }
   if (status == FAIRLOCK_OK) return;
-  char *shown = bytes_shown(address, strlen(address));
+  char *shown = printable(address, strlen(address));
   complain("some or all locks of %s are missing from the list", shown);
   free(shown);
 }
 
 static void list_cluster(struct list *list)
 {
-  int status = nodes_of_cluster(&list->masters, &list->query, false);
-  if (status != FAIRLOCK_OK) query_failed(list, status, false);
-  else (void)nodes_of_cluster(&list->replicas, &list->query, true);
+  int status = nodes_of_cluster(&list->masters, &list->query, MASTERS);
+  if (status != FAIRLOCK_OK) server_failed(list, status, false);
+  else (void)nodes_of_cluster(&list->replicas, &list->query, REPLICAS);
   query_close(&list->query);
   for (size_t i = 0; i < list->masters.count && status == FAIRLOCK_OK; i++)
     list_master(list, list->masters.address[i]);
-  for (size_t i = 0; i < list->masters.count; i++)
-    nodes_take_out(&list->replicas, list->masters.address[i]);
   nodes_forget(&list->masters);
 }
 
 /*
- * Says which replicas refuse us: after a fail-over, nobody could use the locks there. Other failures of a
- * replica do not concern the list. It is called in the end, because a replica may not answer for long.
+ * Says which replicas refuse us, and so would after a fail-over. Other failures do not concern the
+ * list. It comes last, because a replica may not answer for long.
  */
 static void check_replicas(struct list *list)
 {
@@ -631,7 +580,7 @@ static void read_servers(struct list *list)
   list->query.session = &list->second;
   int status = query_open(&list->query, address);
   if (status != FAIRLOCK_OK) {
-    query_failed(list, status, false);
+    server_failed(list, status, false);
   } else if (list->query.cluster) {
     list_cluster(list);
   } else {
@@ -653,7 +602,7 @@ static void print_bytes(const struct entry *entry)
     putchar(0);
     return;
   }
-  char *shown = bytes_shown(entry->name, entry->size);
+  char *shown = printable(entry->name, entry->size);
   complain("%s has a zero byte in its name, and is left out", shown);
   free(shown);
 }
@@ -662,9 +611,8 @@ static void put_metrics(struct list *list, int64_t took_ms)
 {
   const char *wanted = list->pattern;
   char *url = session_url(&list->session);
-  char *pattern = wanted != NULL ? bytes_shown(wanted, strlen(wanted)) : NULL;
-  const struct list_metrics metrics = {.url = url,
-                                       .pattern = pattern,
+  char *pattern = wanted != NULL ? printable(wanted, strlen(wanted)) : NULL;
+  const struct list_metrics metrics = {.labels = {.url = url, .pattern = pattern},
                                        .entries = list->entries,
                                        .count = list->entry_count,
                                        .most = list->metrics_locks,
@@ -677,9 +625,8 @@ static void put_metrics(struct list *list, int64_t took_ms)
       complain("cannot write metrics to %s: %s", list->metrics_file, why);
       list->status = EXIT_SYSTEM;
     }
-  } else if (!list_metrics_write(stdout, &metrics)) {
-    complain("out of memory");
-    list->status = EXIT_SYSTEM;
+  } else {
+    list_metrics_write(stdout, &metrics);
   }
   free(pattern);
   free(url);
@@ -708,61 +655,42 @@ static int list_locks(struct list *list)
 
 /* The command line */
 
-static bool take_form(struct list *list, const struct command_line *line, enum form form)
-{
-  bool other = list->form != TEXT && list->form != form;
-  list->form = form;
-  if (other) misused(line, "give one of --json, --null and --metrics");
-  return !other;
-}
-
 /* With such a name `fairlock run` writes JSON, and the metrics of a server have no form in JSON. */
-static bool is_metrics_file(const struct command_line *line, const char *path)
+static bool good_metrics_file(const struct command_line *line, const char *path)
 {
-  bool json = exposition_is_json(path);
+  if (path == NULL) return true;
   if (*path == 0) misused(line, "--metrics-file needs the name of a file");
-  else if (json)
+  else if (exposition_is_json(path))
     misused(line,
             "--metrics-file writes Prometheus's format, not JSON as the name %s promises: "
             "see --json",
             path);
-  return *path != 0 && !json;
+  else return true;
+  return false;
 }
 
-static bool take_option(struct list *list, const struct command_line *line, int option)
+static int settle(struct list *list, const struct command_line *line)
 {
-  switch (option) {
-  case OPTION_JSON:
-    return take_form(list, line, JSON);
-  case '0':
-    return take_form(list, line, NAMES);
-  case OPTION_METRICS_FILE:
-    list->metrics_file = optarg;
-    return is_metrics_file(line, optarg) && take_form(list, line, METRICS);
-  case OPTION_METRICS:
-    return take_form(list, line, METRICS);
-  case OPTION_METRICS_LOCKS:
-    return parse_count(line, "--metrics-locks", optarg, 0, MOST_METRICS_LOCKS,
-                       &list->metrics_locks) &&
-           take_form(list, line, METRICS);
-  default:
-    return false;
-  }
+  bool metrics = list->metrics || list->metrics_file != NULL || list->metrics_locks != NOT_GIVEN;
+  if (!good_metrics_file(line, list->metrics_file)) return EXIT_USAGE;
+  if (list->json + list->null + metrics > 1)
+    return misused(line, "give one of --json, --null and --metrics");
+  list->form = list->json ? JSON : list->null ? NAMES : metrics ? METRICS : TEXT;
+  if (list->metrics_locks == NOT_GIVEN) list->metrics_locks = METRICS_LOCKS;
+  if (line->count > 1)
+    return misused(line, "one PATTERN at a time: '%s' is one too many (quote it)",
+                   line->arguments[1]);
+  list->pattern = line->arguments[0];
+  return EXIT_DONE;
 }
 
 int list_command(int argc, char **argv)
 {
-  static struct list list;
-  struct command_line line = {.command = "list", .usage = USAGE};
-  int option;
-  list.metrics_locks = METRICS_LOCKS;
-  while ((option = next_option(&line, argc, argv, ":h0", options, help)) != -1)
-    if (!take_option(&list, &line, option)) return EXIT_USAGE;
-  if (optind + 1 < argc)
-    return misused(&line, "one PATTERN at a time: '%s' is one too many (quote it)",
-                   argv[optind + 1]);
-  if (optind < argc) list.pattern = argv[optind];
-  int status = session_prepare(&list.session, &line);
+  static struct list list = {.metrics_locks = NOT_GIVEN};
+  struct command_line line = usage;
+  int status = parse_options(&line, &list, argc, argv);
+  if (status == EXIT_DONE) status = settle(&list, &line);
+  if (status == EXIT_DONE) status = session_prepare(&list.session, &line);
   if (status == EXIT_DONE) status = session_second(&list.second, &list.session, &line);
   if (status == EXIT_DONE) status = list_locks(&list);
   free(line.url);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "exposition.h"
 #include "inspection.h"
 
 /* A lock that is held or waited for. */
@@ -23,8 +24,7 @@ struct entry {
 };
 
 struct list_metrics {
-  const char *url;     /* of the server, as session_url() shows it */
-  const char *pattern; /* printable; NULL: all locks */
+  struct labels labels; /* the URL as session_url() shows it, and the pattern */
   const struct entry *entries;
   size_t count;
   size_t most; /* how many locks may get samples of their own */
@@ -37,6 +37,6 @@ struct list_metrics {
 };
 
 /* Writes a struct list_metrics: an exposition_function. */
-bool list_metrics_write(FILE *to, const void *context);
+void list_metrics_write(FILE *to, const void *context);
 
 #endif

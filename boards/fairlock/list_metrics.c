@@ -13,96 +13,43 @@
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
-#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "exposition.h"
 #include "list.h"
 #include "text.h"
 
-#define ABSENT  (-1)
-#define ENDLESS INT64_MAX
+enum { BY_LOCK = 7 };
 
-enum metric { HELD, HOLDERS, LIMIT, WAITERS, OLDEST_WAIT, HOLD, LEASE, METRICS };
-
-/* In the order of enum metric. */
-static const struct {
-  const char *name, *help;
-  bool time;
-} by_lock[METRICS] = {
-    {"lock_held", "Whether the lock is held, 0 or 1.", false},
-    {"lock_holders", "How many hold the lock.", false},
-    {"lock_limit", "How many may share the lock.", false},
-    {"lock_waiters", "How many stand in line for the lock.", false},
-    {"lock_oldest_wait_seconds", "How long the first in line has waited, at most.", true},
-    {"lock_hold_seconds", "How long the hold has lasted, of several the longest.", true},
-    {"lock_lease_remaining_seconds", "When the last hold ends if it is not renewed.", true},
-};
-
-/* The value of a metric of a lock: a count, or ms. ABSENT: there is none, or it is not known. */
-static int64_t value_of(const struct entry *entry, enum metric metric)
+/* The metrics of a lock; without an entry, only their names and meanings. */
+static void describe(const struct entry *entry, struct metric metrics[BY_LOCK])
 {
+  static const struct entry none;
+  if (entry == NULL) entry = &none;
   const struct inspection *inspection = &entry->inspection;
-  switch (metric) {
-  case HELD:
-    return inspection->holder_count > 0;
-  case HOLDERS:
-    return (int64_t)inspection->holder_count;
-  case LIMIT:
-    return inspection->limit > 0 ? (int64_t)inspection->limit : ABSENT;
-  case WAITERS:
-    return (int64_t)entry->waiters;
-  case OLDEST_WAIT:
-    return entry->wait_ms;
-  case HOLD:
-    return entry->longest_ms;
-  default:
-    if (inspection->holder_count == 0) return ABSENT;
-    return inspection->holders->ttl_ms < 0 ? ENDLESS : inspection->holders->ttl_ms;
-  }
+  bool held = inspection->holder_count > 0;
+  int64_t ttl_ms = held ? inspection->holders->ttl_ms : ABSENT;
+  const struct metric all[BY_LOCK] = {
+      {"lock_held", NULL, FLAG, held, "Whether the lock is held, 0 or 1.", NULL},
+      {"lock_holders", NULL, NUMBER, (int64_t)inspection->holder_count, "How many hold the lock.",
+       NULL},
+      {"lock_limit", NULL, NUMBER, inspection->limit > 0 ? (int64_t)inspection->limit : ABSENT,
+       "How many may share the lock.", NULL},
+      {"lock_waiters", NULL, NUMBER, (int64_t)entry->waiters,
+       "How many stand in line for the lock.", NULL},
+      {"lock_oldest_wait_seconds", NULL, SECONDS, entry->wait_ms,
+       "How long the first in line has waited, at most.", NULL},
+      {"lock_hold_seconds", NULL, SECONDS, entry->longest_ms,
+       "How long the hold has lasted, of several the longest.", NULL},
+      {"lock_lease_remaining_seconds", NULL, SECONDS, held && ttl_ms < 0 ? ENDLESS : ttl_ms,
+       "When the last hold ends if it is not renewed.", NULL},
+  };
+  memcpy(metrics, all, sizeof all);
 }
 
-static void print_value(FILE *to, int64_t value, bool time)
+static void print_sums(FILE *to, const struct list_metrics *metrics)
 {
-  if (value == ENDLESS) fputs("+Inf", to);
-  else if (time) exposition_print_seconds(to, value);
-  else fprintf(to, "%" PRId64, value);
-  fputc('\n', to);
-}
-
-static void write_label(FILE *to, const char *name, const char *value)
-{
-  fprintf(to, ",%s=\"", name);
-  exposition_print_label(to, value);
-  fputc('"', to);
-}
-
-/*
- * Prints a sample up to its value. label: one more label, or NULL; lock: the value of the label
- * `lock`, or NULL.
- */
-static void begin_sample(FILE *to, const char *name, const struct list_metrics *metrics,
-                         const char *label, const char *lock)
-{
-  fprintf(to, "fairlock_%s{url=\"", name);
-  exposition_print_label(to, metrics->url);
-  fprintf(to, "\"%s%s", label != NULL ? "," : "", label != NULL ? label : "");
-  if (metrics->pattern != NULL) write_label(to, "pattern", metrics->pattern);
-  if (lock != NULL) write_label(to, "lock", lock);
-  fputs("} ", to);
-}
-
-static void write_gauge(FILE *to, const char *name, const char *help,
-                        const struct list_metrics *metrics, int64_t value, bool time)
-{
-  exposition_begin(to, name, "gauge", help);
-  begin_sample(to, name, metrics, NULL, NULL);
-  print_value(to, value, time);
-}
-
-static void write_sums(FILE *to, const struct list_metrics *metrics)
-{
-  static const char *const states[] = {"state=\"free\"", "state=\"held\""};
   int64_t locks[2] = {0};
   int64_t holders = 0;
   int64_t waiters = 0;
@@ -114,16 +61,16 @@ static void write_sums(FILE *to, const struct list_metrics *metrics)
     waiters += (int64_t)entry->waiters;
     if (entry->wait_ms > oldest) oldest = entry->wait_ms;
   }
-  exposition_begin(to, "server_locks", "gauge", "Locks that are held, or free but waited for.");
-  for (int held = 0; held < 2; held++) {
-    begin_sample(to, "server_locks", metrics, states[held], NULL);
-    print_value(to, locks[held], false);
-  }
-  write_gauge(to, "server_holders", "How many hold all locks.", metrics, holders, false);
-  write_gauge(to, "server_waiters", "How many stand in line for all locks.", metrics, waiters,
-              false);
-  write_gauge(to, "server_oldest_wait_seconds", "The longest fairlock_lock_oldest_wait_seconds.",
-              metrics, oldest, true);
+  const struct metric sums[] = {
+      {"server_locks", NULL, NUMBER, locks[0], "Locks that are held, or free but waited for.",
+       "state=\"free\""},
+      {"server_locks", NULL, NUMBER, locks[1], NULL, "state=\"held\""},
+      {"server_holders", NULL, NUMBER, holders, "How many hold all locks.", NULL},
+      {"server_waiters", NULL, NUMBER, waiters, "How many stand in line for all locks.", NULL},
+      {"server_oldest_wait_seconds", NULL, SECONDS, oldest,
+       "The longest fairlock_lock_oldest_wait_seconds.", NULL},
+  };
+  exposition_print(to, sums, sizeof sums / sizeof sums[0], &metrics->labels);
 }
 
 static int compare(const void *a, const void *b)
@@ -135,51 +82,53 @@ static int compare(const void *a, const void *b)
   return (one > other) - (one < other); /* by name, by which the list is sorted */
 }
 
-/* The locks, with those first that get samples of their own; NULL when there is no memory. */
+/* The locks, with those first that get samples of their own. */
 static const struct entry **ranked(const struct list_metrics *metrics)
 {
-  const struct entry **locks = malloc((metrics->count + 1) * sizeof *locks);
-  for (size_t i = 0; i < metrics->count && locks != NULL; i++)
+  const struct entry **locks = grown(NULL, (metrics->count + 1) * sizeof *locks);
+  for (size_t i = 0; i < metrics->count; i++)
     locks[i] = &metrics->entries[i];
-  if (locks != NULL) qsort(locks, metrics->count, sizeof *locks, compare);
+  qsort(locks, metrics->count, sizeof *locks, compare);
   return locks;
 }
 
-static void write_metric(FILE *to, const struct list_metrics *metrics, const struct entry **locks,
-                         size_t count, enum metric metric)
+/* Prints metric number `which` of all locks. */
+static void print_of_locks(FILE *to, const struct list_metrics *metrics, const struct entry **locks,
+                           size_t count, int which)
 {
-  exposition_begin(to, by_lock[metric].name, "gauge", by_lock[metric].help);
+  struct metric of_lock[BY_LOCK];
+  struct labels labels = metrics->labels;
+  describe(NULL, of_lock);
+  exposition_begin(to, &of_lock[which]);
   for (size_t i = 0; i < count; i++) {
-    int64_t value = value_of(locks[i], metric);
-    if (value == ABSENT) continue;
-    char *lock = bytes_shown(locks[i]->name, locks[i]->size);
-    begin_sample(to, by_lock[metric].name, metrics, NULL, lock);
+    char *lock = printable(locks[i]->name, locks[i]->size);
+    labels.lock = lock;
+    describe(locks[i], of_lock);
+    exposition_sample(to, &of_lock[which], &labels);
     free(lock);
-    print_value(to, value, by_lock[metric].time);
   }
 }
 
-static bool write_locks(FILE *to, const struct list_metrics *metrics)
-{
-  size_t count = metrics->count < metrics->most ? metrics->count : metrics->most;
-  const struct entry **locks = ranked(metrics);
-  if (locks == NULL) return false;
-  for (int metric = 0; metric < METRICS; metric++)
-    write_metric(to, metrics, locks, count, (enum metric)metric);
-  free(locks);
-  write_gauge(to, "list_locks_left_out", "Locks without samples of their own.", metrics,
-              (int64_t)(metrics->count - count), false);
-  return true;
-}
-
-bool list_metrics_write(FILE *to, const void *context)
+void list_metrics_write(FILE *to, const void *context)
 {
   const struct list_metrics *metrics = context;
-  write_gauge(to, "list_success", "Whether all could be read, 0 or 1.", metrics, metrics->whole,
-              false);
-  write_gauge(to, "list_duration_seconds", "How long it took to read.", metrics, metrics->took_ms,
-              true);
-  if (!metrics->read) return true;
-  write_sums(to, metrics);
-  return write_locks(to, metrics);
+  size_t count = metrics->count < metrics->most ? metrics->count : metrics->most;
+  const struct metric reading[] = {
+      {"list_success", NULL, FLAG, metrics->whole, "Whether all could be read, 0 or 1.", NULL},
+      {"list_duration_seconds", NULL, SECONDS, metrics->took_ms, "How long it took to read.", NULL},
+  };
+  const struct metric left_out = {"list_locks_left_out",
+                                  NULL,
+                                  NUMBER,
+                                  (int64_t)(metrics->count - count),
+                                  "Locks without samples of their own.",
+                                  NULL};
+  exposition_print(to, reading, 2, &metrics->labels);
+  if (!metrics->read) return;
+  const struct entry **locks = ranked(metrics);
+  print_sums(to, metrics);
+  for (int which = 0; which < BY_LOCK; which++)
+    print_of_locks(to, metrics, locks, count, which);
+  free(locks);
+  exposition_print(to, &left_out, 1, &metrics->labels);
 }

@@ -12,43 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "command.h"
-#include "nodes.h"
+#include "query.h"
 #include "text.h"
 #include "texts.h"
-
-#define USAGE            "fairlock load [--json] [--interval SECONDS] [OPTION]..."
-#define SHORTEST_MS      100U
-#define MOST_INTERVAL_MS 86400000U
-
-static const char *const help[] = {
-    "usage: " USAGE "\n"
-    "\n"
-    "Loads the scripts of this release into the server, for firmware that is built without\n"
-    "their texts, and prints their hashes. With redis+sentinel:// and redis+cluster:// it also\n"
-    "loads them into the replicas, because one of these may become the master. A server\n"
-    "forgets its scripts when it restarts.\n"
-    "\n"
-    "  -i, --interval SECONDS\n"
-    "                       stay, and load them again so often; what has failed is reported\n"
-    "                       once, and tried again\n"
-    "  --json               print a JSON object for each server, one per line\n",
-    common_help,
-    "\n"
-    "Exit status: 0 all servers have them, or 64 usage, 66 no password file, 71 no output, 75\n"
-    "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or the\n"
-    "wrong node of a cluster.\n",
-    NULL,
-};
-
-enum { OPTION_JSON = OPTION_OWN };
-
-static const struct option options[] = {COMMON_OPTIONS,
-                                        {"json", no_argument, NULL, OPTION_JSON},
-                                        {"interval", required_argument, NULL, 'i'},
-                                        {0}};
 
 static const struct {
   const char *name;
@@ -66,35 +34,39 @@ struct load {
   struct session second;  /* loads */
   struct query query;
   bool json;
-  uint32_t interval_ms; /* 0: once */
-  struct nodes loaded;  /* servers whose success was printed */
-  struct nodes failed;  /* servers whose failure was printed */
-  int status;           /* the exit status of this round, so far */
-  bool beside;    /* what is loaded now are the other servers; the first one has accepted us */
-  bool done_once; /* a round has loaded the scripts, if perhaps not into each replica */
+  int status;  /* the exit status so far */
+  bool beside; /* what is loaded now are the other servers; the first one has accepted us */
 };
 
-/* Messages: one for each server when its state changes */
+static const struct option_row options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct load, json), NULL,
+     .help = "print a JSON object for each server, one per line"},
+    {0},
+};
 
-/* Moves an address to the list `to`. Returns true if it was not there before. */
-static bool moves(struct nodes *from, struct nodes *to, const char *address)
-{
-  bool news = !nodes_have(to, address);
-  nodes_take_out(from, address);
-  nodes_add(to, address);
-  return news;
-}
+static const struct command_line usage = {
+    .command = "load",
+    .usage = "fairlock load [--json] [OPTION]...",
+    .about =
+        "\n"
+        "Loads the scripts of this release into the server, for firmware that is built without\n"
+        "their texts, and prints their hashes. With redis+sentinel:// and redis+cluster:// it "
+        "also\n"
+        "loads them into the replicas, because one of these may become the master. A server\n"
+        "forgets its scripts when it restarts.\n",
+    .statuses = "Exit status: 0 all servers have them, or",
+    .options = options,
+};
 
-static void say_loaded(struct load *load, const char *address)
+static void say_loaded(const struct load *load, const char *address)
 {
   const char *server = *address != 0 ? address : load->session.server.shown;
-  if (!moves(&load->failed, &load->loaded, address)) return;
   if (load->json) {
     putchar('{');
     print_json_bytes(stdout, "server", server, strlen(server));
     fputs(",\"scripts\":{", stdout);
   } else {
-    char *shown = bytes_shown(server, strlen(server));
+    char *shown = printable(server, strlen(server));
     printf("%s:", shown);
     free(shown);
   }
@@ -108,16 +80,8 @@ static void say_loaded(struct load *load, const char *address)
 
 static void say_failed(struct load *load, int status)
 {
-  struct query *query = &load->query;
-  load->status = exit_status_of(status);
-  if (!moves(&load->loaded, &load->failed, query->address)) return;
-  if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED)
-    session_reason(&load->second, query->connected, query->error);
-  (void)(load->beside ? session_other_failed : session_failed)(&load->session, status,
-                                                               query->address, query->error);
+  load->status = query_failed(&load->query, &load->session, status, load->beside);
 }
-
-/* Loading */
 
 static int ask_to_load(struct query *query, const struct fairlock_script *script)
 {
@@ -141,8 +105,8 @@ static int take_hash(struct query *query, const struct fairlock_script *script)
   return same ? FAIRLOCK_OK : FAIRLOCK_PROTOCOL;
 }
 
-/* Loads the scripts into the server to which the query is connected. Returns a status. */
-static int load_scripts(struct load *load)
+/* Loads the scripts into the server to which the query is connected. */
+static void load_scripts(struct load *load)
 {
   int status = FAIRLOCK_OK;
   for (size_t i = 0; i < SCRIPTS && status == FAIRLOCK_OK; i++) {
@@ -151,106 +115,57 @@ static int load_scripts(struct load *load)
   }
   if (status == FAIRLOCK_OK) say_loaded(load, load->query.address);
   else say_failed(load, status);
-  return status;
 }
 
-static void load_into(struct load *load, const char *address)
+/* Finds the servers that may replace the query's server as the master. */
+static void find_others(struct load *load, struct nodes *others)
+{
+  int status = FAIRLOCK_OK;
+  if (load->query.cluster) status = nodes_of_cluster(others, &load->query, MASTERS | REPLICAS);
+  else if (load->session.server.service != NULL) status = nodes_of_master(others, &load->query);
+  if (status != FAIRLOCK_OK) say_failed(load, status);
+}
+
+/* Loads the scripts into a server; if others is not NULL, also finds those that may replace it. */
+static void load_into(struct load *load, const char *address, struct nodes *others)
 {
   int status = query_open(&load->query, address);
   if (status != FAIRLOCK_OK) {
     say_failed(load, status);
     return;
   }
-  (void)load_scripts(load);
+  load_scripts(load);
+  if (others != NULL) find_others(load, others);
   query_close(&load->query);
-}
-
-/* Adds the servers that may replace the query's server as the master. Returns a status. */
-static int find_others(struct load *load, struct nodes *others)
-{
-  int status = FAIRLOCK_OK;
-  if (load->query.cluster) status = nodes_of_cluster(others, &load->query, true);
-  else if (load->session.server.service != NULL) status = nodes_of_master(others, &load->query);
-  if (status != FAIRLOCK_OK) say_failed(load, status);
-  return status;
-}
-
-/*
- * Loads the scripts into the server at address, and into those that may replace it as the master.
- * Returns the status of the former, or of finding the latter.
- */
-static int load_into_all(struct load *load, const char *address)
-{
-  struct nodes others = {0};
-  int status = query_open(&load->query, address);
-  if (status != FAIRLOCK_OK) {
-    say_failed(load, status);
-    return status;
-  }
-  status = load_scripts(load);
-  int found = find_others(load, &others);
-  query_close(&load->query);
-  load->beside = true;
-  for (size_t i = 0; i < others.count; i++)
-    if (strcmp(others.address[i], address) != 0) load_into(load, others.address[i]);
-  load->beside = false;
-  nodes_forget(&others);
-  return status != FAIRLOCK_OK ? status : found;
-}
-
-/* Finds the server and loads the scripts. Returns the status of that, replicas apart. */
-static int load_once(struct load *load)
-{
-  char address[ADDRESS_SIZE];
-  load->status = EXIT_DONE;
-  int status = session_open(&load->session);
-  if (status == FAIRLOCK_OK) status = fairlock_connect(&load->session.client);
-  session_address(&load->session, status, address);
-  if (status == FAIRLOCK_OK) {
-    status = load_into_all(load, address);
-    nodes_take_out(&load->failed, "");
-    return status;
-  }
-  load->status = exit_status_of(status);
-  if (moves(&load->loaded, &load->failed, "")) (void)session_complain(&load->session, status);
-  nodes_forget(&load->loaded); /* they may have restarted */
-  return status;
 }
 
 static int load_servers(struct load *load)
 {
-  struct timespec pause = {load->interval_ms / 1000, (long)(load->interval_ms % 1000) * 1000000L};
-  for (;;) {
-    int status = load_once(load);
-    /* if a server refuses what it has done before, a password may be changing, and that passes */
-    load->done_once |= status == FAIRLOCK_OK;
-    bool passes = load->done_once || session_may_pass(&load->session, status);
-    session_close(&load->session);
-    if (load->interval_ms == 0 || !passes || end_output(EXIT_DONE) != EXIT_DONE)
-      return end_output(load->status);
-    nanosleep(&pause, NULL);
-  }
+  char address[ADDRESS_SIZE];
+  struct nodes others = {0};
+  load->status = session_connect(&load->session);
+  if (load->status != EXIT_DONE) return load->status;
+  session_address(&load->session, FAIRLOCK_OK, address);
+  load_into(load, address, &others);
+  load->beside = true;
+  for (size_t i = 0; i < others.count; i++)
+    if (strcmp(others.address[i], address) != 0) load_into(load, others.address[i], NULL);
+  nodes_forget(&others);
+  session_close(&load->session);
+  return end_output(load->status);
 }
 
 int load_command(int argc, char **argv)
 {
   static struct load load;
-  struct command_line line = {.command = "load", .usage = USAGE};
-  int option;
-  while ((option = next_option(&line, argc, argv, ":hi:", options, help)) != -1) {
-    if (option == OPTION_JSON) load.json = true;
-    else if (option != 'i' ||
-             !parse_seconds(&line, "-i", optarg, SHORTEST_MS, MOST_INTERVAL_MS, &load.interval_ms))
-      return EXIT_USAGE;
-  }
-  if (optind < argc)
-    return misused(&line, "it takes no arguments: '%s' is one too many", argv[optind]);
+  struct command_line line = usage;
+  if (parse_options(&line, &load, argc, argv) != EXIT_DONE) return EXIT_USAGE;
+  if (line.count > 0)
+    return misused(&line, "it takes no arguments: '%s' is one too many", line.arguments[0]);
   int status = session_prepare(&load.session, &line);
   if (status == EXIT_DONE) status = session_second(&load.second, &load.session, &line);
   load.query.session = &load.second;
   if (status == EXIT_DONE) status = load_servers(&load);
-  nodes_forget(&load.loaded);
-  nodes_forget(&load.failed);
   free(line.url);
   return status;
 }

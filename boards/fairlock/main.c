@@ -22,7 +22,7 @@ static const char help[] =
     "       fairlock watch [OPTION]... NAME\n"
     "       fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]\n"
     "       fairlock break [--token N|--holder ID] [--ask|--yes] [OPTION]... NAME\n"
-    "       fairlock load [--json] [--interval SECONDS] [OPTION]...\n"
+    "       fairlock load [--json] [OPTION]...\n"
     "       fairlock --version\n"
     "\n"
     "A fair lock over Redis: first come, first served, among machines.\n"
@@ -71,15 +71,22 @@ int64_t long_clock_ms(void)
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void print_line(int64_t at_ms, const char *format, va_list arguments)
+void print_time(FILE *to, int64_t ms, const char *format)
 {
   char text[32];
   struct tm local;
-  time_t seconds = (time_t)(at_ms / 1000);
+  time_t seconds = (time_t)(ms / 1000);
+  if (localtime_r(&seconds, &local) == NULL) return;
+  if (strftime(text, sizeof text, format, &local) > 0) fputs(text, to);
+}
+
+static void print_line(int64_t at_ms, const char *format, va_list arguments)
+{
   fputs("fairlock: ", stderr);
-  if (with_times && localtime_r(&seconds, &local) != NULL &&
-      strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) > 0)
-    fprintf(stderr, "%s.%03d ", text, (int)(at_ms % 1000));
+  if (with_times) {
+    print_time(stderr, at_ms, "%Y-%m-%d %H:%M:%S");
+    fprintf(stderr, ".%03d ", (int)(at_ms % 1000));
+  }
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
 }
@@ -117,29 +124,12 @@ static int give_help(int argc, char **argv)
   return end_output(EXIT_DONE);
 }
 
-/*
- * If argument is an option that all subcommands have, returns 2 if its value is the next argument,
- * and 1 if not. Returns 0 for anything else.
- */
-static int size_of_option(const char *argument)
-{
-  static const struct option options[] = {COMMON_OPTIONS};
-  size_t size = strcspn(argument, "=");
-  for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-    if (size < 2 || strlen(options[i].name) != size - 2 || options[i].val == OPTION_HELP) continue;
-    if (strncmp(argument, "--", 2) != 0 || strncmp(argument + 2, options[i].name, size - 2) != 0)
-      continue;
-    return options[i].has_arg == required_argument && argument[size] == 0 ? 2 : 1;
-  }
-  return 0;
-}
-
 /* Moves the subcommand to the front, before options that come before it on the command line. */
 static void move_subcommand(int argc, char **argv)
 {
   int at = 1;
   for (int size = 1; size > 0 && at < argc; at += size)
-    size = size_of_option(argv[at]);
+    size = size_of_common_option(argv[at]);
   if (at >= argc) return;
   char *subcommand = argv[at];
   memmove(&argv[2], &argv[1], (size_t)(at - 1) * sizeof *argv);
@@ -166,7 +156,7 @@ int main(int argc, char **argv)
     printf("fairlock %s, format %d\n", fairlock_version(), FAIRLOCK_FORMAT);
     return end_output(EXIT_DONE);
   }
-  if (*command == 0 || size_of_option(command) > 0)
+  if (*command == 0 || size_of_common_option(command) > 0)
     complain("a subcommand is missing: run, status, watch, list, break or load");
   else if (*command == '-')
     complain("%s cannot come before the subcommand, only options of all subcommands, such as --url",

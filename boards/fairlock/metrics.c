@@ -50,9 +50,14 @@ void metrics_count(const struct metrics *metrics, const struct fairlock_counters
     atomic_store(&metrics->shared->counts[i], values[i]);
 }
 
-static unsigned long counted(const struct metrics *metrics, enum count count)
+static int64_t counted(const struct metrics *metrics, enum count count)
 {
-  return (unsigned long)atomic_load(&metrics->shared->counts[count]);
+  return (int64_t)atomic_load(&metrics->shared->counts[count]);
+}
+
+static bool was_acquired(const struct metrics *metrics)
+{
+  return metrics->acquired != 0;
 }
 
 /*
@@ -61,154 +66,69 @@ static unsigned long counted(const struct metrics *metrics, enum count count)
  */
 static bool came_by(const struct metrics *metrics, enum count count)
 {
-  return metrics->was_acquired && counted(metrics, count) > 0;
-}
-
-/* Times */
-
-static bool is_held(const struct metrics *metrics)
-{
-  return metrics->was_acquired && !metrics->has_ended;
+  return was_acquired(metrics) && counted(metrics, count) > 0;
 }
 
 static int64_t waited_ms(const struct metrics *metrics)
 {
-  int64_t end = metrics->was_acquired ? metrics->acquired
-                : metrics->has_ended  ? metrics->ended
-                                      : long_clock_ms();
-  return end - metrics->started;
+  int64_t end = was_acquired(metrics) ? metrics->acquired : metrics->ended;
+  return (end != 0 ? end : long_clock_ms()) - metrics->started;
 }
 
 static int64_t held_ms(const struct metrics *metrics)
 {
-  if (!metrics->was_acquired) return 0;
-  return (metrics->has_ended ? metrics->ended : long_clock_ms()) - metrics->acquired;
+  if (!was_acquired(metrics)) return 0;
+  return (metrics->ended != 0 ? metrics->ended : long_clock_ms()) - metrics->acquired;
 }
 
-/* Prometheus */
-
-/* Prints a sample up to its value. label: one more label, or NULL. */
-static void begin_sample(FILE *to, const struct metrics *metrics, const char *name,
-                         const char *label)
+static void write_metrics(FILE *to, const void *context)
 {
-  fprintf(to, "fairlock_%s{url=\"", name);
-  exposition_print_label(to, metrics->url);
-  fputs("\",lock=\"", to);
-  exposition_print_label(to, metrics->shown);
-  fprintf(to, "\"%s%s} ", label != NULL ? "," : "", label != NULL ? label : "");
-}
-
-static void write_number(FILE *to, const struct metrics *metrics, const char *name,
-                         const char *type, const char *help, unsigned long value)
-{
-  exposition_begin(to, name, type, help);
-  begin_sample(to, metrics, name, NULL);
-  fprintf(to, "%lu\n", value);
-}
-
-static void write_whether(FILE *to, const struct metrics *metrics, const char *name,
-                          const char *help, bool value)
-{
-  write_number(to, metrics, name, "gauge", help, value);
-}
-
-static void write_counter(FILE *to, const struct metrics *metrics, const char *name,
-                          const char *help, enum count count)
-{
-  write_number(to, metrics, name, "counter", help, counted(metrics, count));
-}
-
-static void write_time(FILE *to, const struct metrics *metrics, const char *name, const char *help,
-                       int64_t ms)
-{
-  exposition_begin(to, name, "gauge", help);
-  begin_sample(to, metrics, name, NULL);
-  exposition_print_seconds(to, ms);
-  fputc('\n', to);
-}
-
-static void write_handover(FILE *to, const struct metrics *metrics)
-{
-  exposition_begin(to, "run_handed_over", "gauge",
-                   "Whether the lock was handed over to it, by how that was found out, 0 or 1.");
-  begin_sample(to, metrics, "run_handed_over", "how=\"granted\"");
-  fprintf(to, "%d\n", came_by(metrics, GRANTED));
-  begin_sample(to, metrics, "run_handed_over", "how=\"polled\"");
-  fprintf(to, "%d\n", came_by(metrics, POLLED));
-}
-
-static void write_text(FILE *to, const struct metrics *metrics)
-{
-  write_whether(to, metrics, "run_acquired", "Whether the lock was acquired, 0 or 1.",
-                metrics->was_acquired);
-  write_whether(to, metrics, "run_waited", "Whether it was acquired after a wait in line, 0 or 1.",
-                came_by(metrics, WAITS));
-  write_handover(to, metrics);
-  write_whether(to, metrics, "run_held", "Whether the lock is held, 0 or 1.", is_held(metrics));
-  write_whether(to, metrics, "run_lost", "Whether the lock was lost, 0 or 1.", metrics->was_lost);
-  write_counter(to, metrics, "run_renewals_total", "Times that the lease was renewed.", RENEWALS);
-  write_counter(to, metrics, "run_connections_total", "Connections made to servers.", CONNECTIONS);
-  write_counter(to, metrics, "run_requests_total", "Scripts sent to servers.", REQUESTS);
-  write_time(to, metrics, "run_wait_seconds", "How long the lock was, or has been, waited for.",
-             waited_ms(metrics));
-  write_time(to, metrics, "run_hold_seconds", "How long the lock was, or has been, held.",
-             held_ms(metrics));
-  write_time(to, metrics, "run_start_time_seconds", "When fairlock run was started, since 1970.",
-             metrics->started_ms);
-  if (metrics->stopped_ms == 0) return;
-  write_time(to, metrics, "run_end_time_seconds", "When fairlock run ended, since 1970.",
-             metrics->stopped_ms);
-  write_number(to, metrics, "run_exit_status", "gauge", "The exit status of fairlock run.",
-               (unsigned long)metrics->exit_status);
-}
-
-/* JSON */
-
-static void print_whether(FILE *to, const char *name, bool value)
-{
-  fprintf(to, ",\"%s\":%s", name, value ? "true" : "false");
-}
-
-static void print_time(FILE *to, const char *name, int64_t ms)
-{
-  fprintf(to, ",\"%s\":", name);
-  exposition_print_seconds(to, ms);
-}
-
-static void write_json(FILE *to, const struct metrics *metrics)
-{
-  fputc('{', to);
-  print_json_bytes(to, "name", metrics->lock, strlen(metrics->lock));
-  fputc(',', to);
-  print_json_bytes(to, "url", metrics->url, strlen(metrics->url));
-  print_whether(to, "acquired", metrics->was_acquired);
-  print_whether(to, "waited", came_by(metrics, WAITS));
-  print_whether(to, "granted", came_by(metrics, GRANTED));
-  print_whether(to, "polled", came_by(metrics, POLLED));
-  print_whether(to, "held", is_held(metrics));
-  print_whether(to, "lost", metrics->was_lost);
-  fprintf(to, ",\"renewals\":%lu,\"connections\":%lu,\"requests\":%lu", counted(metrics, RENEWALS),
-          counted(metrics, CONNECTIONS), counted(metrics, REQUESTS));
-  print_time(to, "wait_seconds", waited_ms(metrics));
-  print_time(to, "hold_seconds", held_ms(metrics));
-  print_time(to, "start_time_seconds", metrics->started_ms);
-  if (metrics->stopped_ms == 0) {
-    fputs(",\"end_time_seconds\":null,\"exit_status\":null}\n", to);
-    return;
+  const struct metrics *metrics = context;
+  const struct labels labels = {.url = metrics->url, .lock = metrics->shown};
+  bool stopped = metrics->stopped_ms != 0;
+  const struct metric all[] = {
+      {"run_acquired", "acquired", FLAG, was_acquired(metrics),
+       "Whether the lock was acquired, 0 or 1.", NULL},
+      {"run_waited", "waited", FLAG, came_by(metrics, WAITS),
+       "Whether it was acquired after a wait in line, 0 or 1.", NULL},
+      {"run_handed_over", "granted", FLAG, came_by(metrics, GRANTED),
+       "Whether the lock was handed over to it, by how that was found out, 0 or 1.",
+       "how=\"granted\""},
+      {"run_handed_over", "polled", FLAG, came_by(metrics, POLLED), NULL, "how=\"polled\""},
+      {"run_held", "held", FLAG, was_acquired(metrics) && metrics->ended == 0,
+       "Whether the lock is held, 0 or 1.", NULL},
+      {"run_lost", "lost", FLAG, metrics->was_lost, "Whether the lock was lost, 0 or 1.", NULL},
+      {"run_renewals_total", "renewals", COUNTER, counted(metrics, RENEWALS),
+       "Times that the lease was renewed.", NULL},
+      {"run_connections_total", "connections", COUNTER, counted(metrics, CONNECTIONS),
+       "Connections made to servers.", NULL},
+      {"run_requests_total", "requests", COUNTER, counted(metrics, REQUESTS),
+       "Scripts sent to servers.", NULL},
+      {"run_wait_seconds", "wait_seconds", SECONDS, waited_ms(metrics),
+       "How long the lock was, or has been, waited for.", NULL},
+      {"run_hold_seconds", "hold_seconds", SECONDS, held_ms(metrics),
+       "How long the lock was, or has been, held.", NULL},
+      {"run_start_time_seconds", "start_time_seconds", SECONDS, metrics->started_ms,
+       "When fairlock run was started, since 1970.", NULL},
+      {"run_end_time_seconds", "end_time_seconds", SECONDS, stopped ? metrics->stopped_ms : ABSENT,
+       "When fairlock run ended, since 1970.", NULL},
+      {"run_exit_status", "exit_status", NUMBER, stopped ? metrics->exit_status : ABSENT,
+       "The exit status of fairlock run.", NULL},
+  };
+  size_t count = sizeof all / sizeof all[0];
+  if (exposition_is_json(metrics->path)) {
+    fputc('{', to);
+    print_json_bytes(to, "name", metrics->lock, strlen(metrics->lock));
+    fputc(',', to);
+    print_json_bytes(to, "url", metrics->url, strlen(metrics->url));
+    exposition_print_json(to, all, count);
+    fputs("}\n", to);
+  } else {
+    exposition_print(to, all, count, &labels);
   }
-  print_time(to, "end_time_seconds", metrics->stopped_ms);
-  fprintf(to, ",\"exit_status\":%d}\n", metrics->exit_status);
 }
 
 /* The file */
-
-static bool write_metrics(FILE *to, const void *context)
-{
-  const struct metrics *metrics = context;
-  if (exposition_is_json(metrics->path)) write_json(to, metrics);
-  else write_text(to, metrics);
-  return true;
-}
 
 static void write_file(struct metrics *metrics)
 {
@@ -229,7 +149,7 @@ int metrics_start(struct metrics *metrics, const char *path, const struct sessio
   metrics->started = long_clock_ms();
   metrics->started_ms = time_of_day_ms();
   if (path == NULL) return 0;
-  metrics->shown = bytes_shown(lock, strlen(lock));
+  metrics->shown = printable(lock, strlen(lock));
   metrics->url = session_url(session);
   metrics->shared = mmap(NULL, sizeof *metrics->shared, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -240,30 +160,21 @@ int metrics_start(struct metrics *metrics, const char *path, const struct sessio
 
 void metrics_acquired(struct metrics *metrics)
 {
-  metrics->was_acquired = true;
   metrics->acquired = long_clock_ms();
   write_file(metrics);
 }
 
-static void end(struct metrics *metrics)
-{
-  if (metrics->has_ended) return;
-  metrics->has_ended = true;
-  metrics->ended = long_clock_ms();
-}
-
 void metrics_lost(struct metrics *metrics)
 {
-  if (!metrics->was_acquired) metrics->acquired = long_clock_ms();
-  metrics->was_acquired = true; /* if only for a moment */
+  if (metrics->acquired == 0) metrics->acquired = long_clock_ms(); /* if only for a moment */
+  if (metrics->ended == 0) metrics->ended = long_clock_ms();
   metrics->was_lost = true;
-  end(metrics);
   write_file(metrics);
 }
 
 void metrics_stopped(struct metrics *metrics, int exit_status)
 {
-  end(metrics);
+  if (metrics->ended == 0) metrics->ended = long_clock_ms();
   metrics->exit_status = exit_status;
   metrics->stopped_ms = time_of_day_ms();
   write_file(metrics);

@@ -21,11 +21,9 @@ struct metrics {
   /* the agent's counters, in memory that it shares with `fairlock run` */
   struct metrics_shared *shared;
 
-  /*
-   * in long_clock_ms(): begin of the run, of the hold (if was_acquired), and its end (if has_ended)
-   */
+  /* in long_clock_ms(): begin of the run, of the hold, and the end of the latter; 0: not yet */
   int64_t started, acquired, ended;
-  bool was_acquired, has_ended, was_lost;
+  bool was_lost;
 
   /* in ms since 1970; stopped_ms: 0 until the run ends */
   int64_t started_ms, stopped_ms;
@@ -35,20 +33,14 @@ struct metrics {
   bool complained;
 };
 
-/*
- * To be called before agent_start(). Writes the file for the first time, unless path is NULL.
- * path and lock have to outlive *metrics. Returns 0, or -1 with errno set.
- */
+/* To be called before agent_start(). Writes the file first. Returns 0, or -1 with errno set. */
 int metrics_start(struct metrics *metrics, const char *path, const struct session *session,
                   const char *lock);
 
 /* To be called in the agent: stores its counters. Never blocks. */
 void metrics_count(const struct metrics *metrics, const struct fairlock_counters *counters);
 
-/*
- * These, and metrics_tick(), are to be called in `fairlock run`. Each writes the file, and blocks
- * for as long as the file system takes. A failure to write is reported once.
- */
+/* In `fairlock run`: each writes the file, which may block. A failure is reported once. */
 void metrics_acquired(struct metrics *metrics);
 void metrics_lost(struct metrics *metrics);
 void metrics_stopped(struct metrics *metrics, int exit_status);

@@ -9,10 +9,13 @@
 #include "query.h"
 
 #include <poll.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fairlock.h"
+#include "text.h"
 
 #define CONNECT_MS 5000U
 #define ANSWER_MS  10000U
@@ -121,6 +124,14 @@ int query_refused(struct query *query, const struct resp_event *event)
   return FAIRLOCK_REFUSED;
 }
 
+int query_failed(struct query *query, const struct session *first, int status, bool beside)
+{
+  if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED)
+    session_reason(query->session, query->connected, query->error);
+  return (beside ? session_other_failed : session_failed)(first, status, query->address,
+                                                          query->error);
+}
+
 int query_time(struct query *query, int64_t *server_ms)
 {
   struct resp_event event;
@@ -215,4 +226,102 @@ void query_close(struct query *query)
 {
   const struct port_transport *below = query->session->below;
   below->close(below->context);
+}
+
+/* The servers that belong to the server of a query: CLUSTER SLOTS, or ROLE. */
+
+void nodes_add(struct nodes *nodes, const char *address)
+{
+  for (size_t i = 0; i < nodes->count; i++)
+    if (strcmp(nodes->address[i], address) == 0) return;
+  nodes->address = with_room(nodes->address, nodes->count, &nodes->room, sizeof *nodes->address);
+  nodes->address[nodes->count++] = copied(address, strlen(address));
+}
+
+void nodes_forget(struct nodes *nodes)
+{
+  for (size_t i = 0; i < nodes->count; i++)
+    free(nodes->address[i]);
+  free(nodes->address);
+  memset(nodes, 0, sizeof *nodes);
+}
+
+/* A node in an answer, which has its host first and then its port. */
+struct node {
+  struct nodes *nodes;
+  const char *asked; /* the address of the server that was asked */
+  char host[ADDRESS_SIZE];
+  unsigned element; /* the index of the node's next element */
+};
+
+/* Adds the address of a node. An empty host means that of the server that was asked. */
+static void add_node(const struct node *node, int64_t port)
+{
+  char address[ADDRESS_SIZE];
+  const char *host = node->host;
+  const char *colon = strrchr(node->asked, ':');
+  int size = (int)strlen(host);
+  if (size == 0 && colon != NULL) {
+    host = node->asked;
+    size = (int)(colon - node->asked);
+  }
+  int length = snprintf(address, sizeof address, "%.*s:%" PRId64, size, host, port);
+  if (length > 0 && length < (int)sizeof address) nodes_add(node->nodes, address);
+}
+
+/* Takes an element of a node. The port is a number in CLUSTER SLOTS, and a string in ROLE. */
+static void take_element(struct node *node, const struct resp_event *event)
+{
+  bool text = event->type == RESP_BULK_STRING && !event->cut && event->size < sizeof node->host;
+  int64_t port = event->integer;
+  unsigned element = node->element++;
+  if (element == 0) {
+    size_t size = text && !(event->size == 1 && event->data[0] == '?') ? event->size : 0;
+    if (size > 0) memcpy(node->host, event->data, size);
+    node->host[size] = 0;
+  }
+  if (element != 1) return;
+  bool number =
+      text ? resp_parse_number(event->data, event->size, &port) : event->type == RESP_INTEGER;
+  if (number) add_node(node, port);
+}
+
+/*
+ * Reads the answer to CLUSTER SLOTS, {{first slot, last slot, {host, port, ...}, replicas...},
+ * ...}, in which the first node of each range of slots is the master.
+ */
+int nodes_of_cluster(struct nodes *nodes, struct query *query, unsigned kinds)
+{
+  const struct word words[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
+  struct node node = {.nodes = nodes, .asked = query->address};
+  struct resp_event event;
+  unsigned of_range = 0;
+  int status = query_ask(query, words, 2);
+  do {
+    if (status == FAIRLOCK_OK) status = query_event(query, &event);
+    if (status != FAIRLOCK_OK) return status;
+    if (query_is_error(&event)) return query_refused(query, &event);
+    if (event.depth == 1) of_range = 0;
+    if (event.depth == 2 && of_range++ >= 2) node.element = 0;
+    unsigned kind = of_range == 3 ? MASTERS : REPLICAS;
+    if (event.depth == 3 && (kinds & kind) != 0) take_element(&node, &event);
+  } while (!event.last);
+  return nodes->count > 0 ? FAIRLOCK_OK : FAIRLOCK_UNAVAILABLE;
+}
+
+/* Reads the answer to ROLE: {"master", offset, {{host, port, offset}, ...}}. */
+int nodes_of_master(struct nodes *nodes, struct query *query)
+{
+  const struct word words[] = {{"ROLE", 4}};
+  struct node node = {.nodes = nodes, .asked = query->address};
+  struct resp_event event;
+  int status = query_ask(query, words, 1);
+  do {
+    if (status == FAIRLOCK_OK) status = query_event(query, &event);
+    if (status != FAIRLOCK_OK) return status;
+    if (query_is_error(&event)) return query_refused(query, &event);
+    if (event.depth == 2) node.element = 0;
+    if (event.depth == 3) take_element(&node, &event);
+  } while (!event.last);
+  return FAIRLOCK_OK;
 }

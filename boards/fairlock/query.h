@@ -69,7 +69,31 @@ int query_event(struct query *query, struct resp_event *event);
 bool query_is_error(const struct resp_event *event);
 int query_refused(struct query *query, const struct resp_event *event);
 
+/*
+ * Complains that the query's server has failed, and returns the exit status. first: the session of
+ * the client; beside: another server has accepted us before.
+ */
+int query_failed(struct query *query, const struct session *first, int status, bool beside);
+
 /* Asks for the server's time, in ms since 1970. Returns a status. */
 int query_time(struct query *query, int64_t *server_ms);
+
+/* Addresses, allocated, without duplicates. Has to be initialised to {0}. */
+struct nodes {
+  char **address;
+  size_t count, room;
+};
+
+void nodes_add(struct nodes *nodes, const char *address);
+
+/* Frees the addresses, after which there are none. */
+void nodes_forget(struct nodes *nodes);
+
+/* Adds nodes of the cluster to which the query's server belongs. Returns a status. */
+enum nodes_kind { MASTERS = 1, REPLICAS = 2 };
+int nodes_of_cluster(struct nodes *nodes, struct query *query, unsigned kinds);
+
+/* Adds the replicas of the query's server, which is a master. Returns a status. */
+int nodes_of_master(struct nodes *nodes, struct query *query);
 
 #endif

@@ -16,22 +16,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "child.h"
 #include "command.h"
 #include "agent.h"
 #include "fairlock_log.h"
 #include "fairlock_share.h"
+#include "options.h"
 #include "signals.h"
 #include "system.h"
-#include "terminal.h"
 #include "text.h"
-
-#define USAGE "fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]..."
 
 #define LEASE_MS           30000U
 #define MOST_CLAIM_MS      5000U /* the waiter timeout */
@@ -42,36 +38,63 @@
 #define MOST_ENDING_MS     6000U /* by then killed processes have ended, if they can be */
 #define MOST_STOPPED       5     /* the agent may be found stopped so often in a row */
 
+/* What happens to the command. Each stage follows the one before it; STOPPED may go back. */
+enum stage {
+  CONNECTING, /* the agent looks for a server, and has nothing to give back        */
+  ACQUIRING,  /* the agent has asked for the lock, so it may have to give it back  */
+  RUNNING,    /* the command runs                                                  */
+  STOPPED,    /* it is stopped by job control                                      */
+  ENDED       /* it has ended; what it has started may run                         */
+};
+
+/* How long the lock is to be held. This never goes back. */
+enum hold {
+  KEPT,    /* as --at-least says, too            */
+  HURRIED, /* --at-least no longer counts        */
+  LOST     /* it is not, or no longer, held      */
+};
+
+/* Whose children we get if the guard is killed. */
+enum heirs {
+  NONE,        /* nobody's                                    */
+  ALL_OURS,    /* those of the command                        */
+  WITH_OTHERS, /* the same, but we had children before        */
+};
+
+/* What the command line says, as long as it is parsed. */
+struct given {
+  bool nonblock, exclusive;
+  uint32_t replicas;
+  const char *string, *id;
+};
+
 struct run {
   struct agent_options lock;
-  char *shown;         /* the lock's name, printable             */
-  char **arguments;    /* the command and its arguments          */
-  int conflict_status; /* -E                                     */
-  int lost_status;     /* --lost-exit-code                       */
+  struct given given;
+  char *shown;              /* the lock's name, printable    */
+  char **arguments;         /* the command and its arguments */
+  uint32_t conflict_status; /* -E                            */
+  uint32_t lost_status;     /* --lost-exit-code              */
   const char *metrics_file;
+  bool wait_all; /* --wait-all */
+
+  enum stage stage;
+  enum hold hold;
+  enum heirs heirs;
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
   int64_t acquired_at; /* in long_clock_ms() */
+  int cancelled_by;    /* the signal that ended the wait; 0: none */
+  int ended_by;        /* the signal that ended the wait, or the command; 0: none */
+  int agent_stopped;   /* looks in a row that found the agent stopped, before it held the lock */
 
   /* events that were reported since the last connection was made */
-  struct agent_event told[MOST_TOLD];
+  struct agent_message told[MOST_TOLD];
   size_t told_count;
   struct session session;
   struct agent agent;
   struct terminal terminal;
   struct child child;
-  int signals;       /* readable when signals came             */
-  int cancelled_by;  /* the signal that ended the wait; 0: none */
-  int ended_by;      /* the signal that ended the wait, or the command; 0: none */
-  bool wait_all;     /* --wait-all */
-  bool acquiring;    /* the agent has asked for the lock, so it may have to give it back */
-  int agent_stopped; /* looks in a row that found the agent stopped, before it held the lock */
-  bool stopped;      /* the command is stopped, by job control         */
-  bool ended;        /* the command has ended                          */
-  bool unguarded;    /* the guard is gone                              */
-  bool adopts;       /* if the guard is killed, its children become ours */
-  bool others;       /* we had children already when we began         */
-  char holder[FAIRLOCK_HOLDER_ID_SIZE];
-  bool hurried; /* --at-least no longer counts                    */
-  bool lost;
+  int signals; /* readable when signals came */
 };
 
 /* The result of a wait: a signal, or a message from the agent, or a byte from the guard. */
@@ -81,253 +104,153 @@ struct event {
   struct agent_message agent; /* news 0: none */
 };
 
-static const char *const help[] = {
-    "usage: " USAGE "\n",
-    "       fairlock run [OPTION]... NAME -c STRING\n"
-    "\n"
-    "Waits in line for the lock NAME, runs COMMAND while it is held, and releases it.\n"
-    "\n"
-    "  -n, --nonblock       do not wait: fail if the lock is held, or others wait for it\n"
-    "  -w, --wait SECONDS   wait for the lock for at most this long (fractions are allowed).\n"
-    "                       Default: as long as the server gives a useful answer once a minute\n"
-    "  --timeout SECONDS    the same. It does not limit COMMAND: see timeout(1) for that\n"
-    "  -E, --conflict-exit-code N\n"
-    "                       exit status when -n or -w ends the wait. Default: 1\n"
-    "  -c, --command STRING run STRING with $SHELL -c, or /bin/sh\n"
-    "  -x, --exclusive      hold the lock exclusively, as is the default\n"
-    "  -s, --shared         share it with others who run with -s, however many they are\n"
-    "  --limit N            share it, while at most N hold it, 1 to 1000. If others give another\n"
-    "                       number, the smallest that is in use binds\n"
-    "  --lease SECONDS      how long the lock stays held after a crash. Until then it is\n"
-    "                       renewed at each third of the lease. Default: 30\n"
-    "  --claim SECONDS      how long the lock stays with this waiter if it is handed over and\n"
-    "                       not taken, as after a crash. 1 to 5; default: 5\n"
-    "  --on-lost ACTION     what to do with COMMAND when the lock is lost, or nearly:\n"
-    "                       term (default): SIGTERM, and SIGKILL when time runs out;\n"
-    "                       kill: SIGKILL; ignore: let it run on\n"
-    "  --on-ask SIGNAL      what to send COMMAND when break --ask asks for the lock: term\n"
-    "                       (default), int, hup, quit, usr1, usr2, kill, or ignore: nothing\n"
-    "  --kill-after SECONDS time between SIGTERM and SIGKILL; at most a third of the lease.\n"
-    "                       Default: a sixth of it, at most 5\n"
-    "  --at-least SECONDS   hold the lock for this long even if COMMAND ends sooner: for jobs\n"
-    "                       that machines with different clocks start\n"
-    "  --wait-all           hold the lock until all that COMMAND has started have ended, too\n"
-    "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n"
-    "  --metrics-file FILE  write counters to FILE, every 10 s and at the end, in Prometheus's\n"
-    "                       format; as JSON if its name ends with .json\n"
-    "  --replicas N         hold the lock only while N replicas acknowledge it. N should\n"
-    "                       be all that could be promoted. Default: $FAIRLOCK_REPLICAS, 0\n"
-    "  --id ID              the beginning of the holder's id, 1 to 40 characters. Default:\n"
-    "                       $FAIRLOCK_ID, the host's name and the process id\n"
-    "  --verbose            say what happens to the connection and to the lock, and when\n",
-    common_help,
-    "\n"
-    "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_HOLDER and FAIRLOCK_TOKEN, the\n"
-    "fencing token: pass it to what the lock protects, which should refuse older ones.\n"
-    "FAIRLOCK_PASSWORD, FAIRLOCK_SENTINEL_PASSWORD, and a password in FAIRLOCK_URL, are not\n"
-    "passed on to it.\n"
-    "\n"
-    "Exit status: COMMAND's. A signal that ends COMMAND, or the wait, ends fairlock, too: shells\n"
-    "call that 128 + its number. Otherwise 1 (see -E) conflict or time-out, 64 usage, 66 no\n"
-    "password file, 69 COMMAND cannot be executed, 71 system error, 75 server unreachable or\n"
-    "unable to serve, 76 protocol error, 77 denied, 78 a replica, or the wrong node of a\n"
-    "cluster, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock run that this one\n"
-    "runs under, 82 a later release uses the lock in a way that this one does not know.\n",
-    NULL,
-};
-
 /* The command line */
 
-enum {
-  OPTION_LEASE = OPTION_OWN,
-  OPTION_CLAIM,
-  OPTION_KILL_AFTER,
-  OPTION_AT_LEAST,
-  OPTION_WAIT_ALL,
-  OPTION_ON_LOST,
-  OPTION_ON_ASK,
-  OPTION_LOST_STATUS,
-  OPTION_METRICS_FILE,
-  OPTION_REPLICAS,
-  OPTION_LIMIT,
-  OPTION_ID,
-  OPTION_VERBOSE
-};
+static const struct choice losing[] = {
+    {"term", ON_LOST_TERM}, {"kill", ON_LOST_KILL}, {"ignore", ON_LOST_IGNORE}, {0}};
 
-static const struct option options[] = {
-    COMMON_OPTIONS,
-    {"nonblock", no_argument, NULL, 'n'},
-    {"nb", no_argument, NULL, 'n'},
-    {"wait", required_argument, NULL, 'w'},
-    {"timeout", required_argument, NULL, 'w'},
-    {"conflict-exit-code", required_argument, NULL, 'E'},
-    {"command", required_argument, NULL, 'c'},
-    {"exclusive", no_argument, NULL, 'x'},
-    {"shared", no_argument, NULL, 's'},
-    {"limit", required_argument, NULL, OPTION_LIMIT},
-    {"lease", required_argument, NULL, OPTION_LEASE},
-    {"claim", required_argument, NULL, OPTION_CLAIM},
-    {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
-    {"at-least", required_argument, NULL, OPTION_AT_LEAST},
-    {"wait-all", no_argument, NULL, OPTION_WAIT_ALL},
-    {"on-lost", required_argument, NULL, OPTION_ON_LOST},
-    {"on-ask", required_argument, NULL, OPTION_ON_ASK},
-    {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
-    {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
-    {"replicas", required_argument, NULL, OPTION_REPLICAS},
-    {"id", required_argument, NULL, OPTION_ID},
-    {"verbose", no_argument, NULL, OPTION_VERBOSE},
+static const struct choice asking[] = {{"term", SIGTERM}, {"int", SIGINT},   {"hup", SIGHUP},
+                                       {"quit", SIGQUIT}, {"usr1", SIGUSR1}, {"usr2", SIGUSR2},
+                                       {"kill", SIGKILL}, {"ignore", 0},     {0}};
+
+#define OF(member) offsetof(struct run, member)
+
+static const struct option_row options[] = {
+    {"nonblock", 'n', OPTION_FLAG, OF(given.nonblock), NULL,
+     .help = "do not wait: fail if the lock is held, or others wait for it"},
+    {"nb", 'n', OPTION_FLAG, OF(given.nonblock), NULL, .help = NULL},
+    {"wait", 'w', OPTION_SECONDS, OF(lock.wait_ms), "SECONDS",
+     .help = "wait for the lock for at most this long (fractions are allowed).\n"
+             "Default: as long as the server gives a useful answer once a minute"},
+    {"timeout", 'w', OPTION_SECONDS, OF(lock.wait_ms), "SECONDS",
+     .help = "the same. It does not limit COMMAND: see timeout(1) for that"},
+    {"conflict-exit-code", 'E', OPTION_STATUS, OF(conflict_status), "N",
+     .help = "exit status when -n or -w ends the wait. Default: 1"},
+    {"command", 'c', OPTION_TEXT, OF(given.string), "STRING",
+     .help = "run STRING with $SHELL -c, or /bin/sh"},
+    {"exclusive", 'x', OPTION_FLAG, OF(given.exclusive), NULL,
+     .help = "hold the lock exclusively, as is the default"},
+    {"shared", 's', OPTION_FLAG, OF(lock.shared), NULL,
+     .help = "share it with others who run with -s, however many they are"},
+    {"limit", 0, OPTION_COUNT, OF(lock.limit), "N",
+     .help = "share it, while at most N hold it, 1 to 1000. If others give another\n"
+             "number, the smallest that is in use binds",
+     .least = 1, .most = FAIRLOCK_LIMIT_MAX},
+    {"lease", 0, OPTION_SECONDS, OF(lock.lease_ms), "SECONDS",
+     .help = "how long the lock stays held after a crash. Until then it is\n"
+             "renewed at each third of the lease. Default: 30",
+     .least = FAIRLOCK_LEASE_MIN_MS},
+    {"claim", 0, OPTION_SECONDS, OF(lock.claim_ms), "SECONDS",
+     .help = "how long the lock stays with this waiter if it is handed over and\n"
+             "not taken, as after a crash. 1 to 5; default: 5",
+     .least = FAIRLOCK_CLAIM_MIN_MS, .most = MOST_CLAIM_MS},
+    {"on-lost", 0, OPTION_CHOICE, OF(lock.on_lost), "ACTION",
+     .help = "what to do with COMMAND when the lock is lost, or nearly:\n"
+             "term (default): SIGTERM, and SIGKILL when time runs out;\n"
+             "kill: SIGKILL; ignore: let it run on",
+     .choices = losing},
+    {"on-ask", 0, OPTION_CHOICE, OF(lock.on_ask), "SIGNAL",
+     .help = "what to send COMMAND when break --ask asks for the lock: term\n"
+             "(default), int, hup, quit, usr1, usr2, kill, or ignore: nothing",
+     .choices = asking},
+    {"kill-after", 0, OPTION_SECONDS, OF(lock.kill_after_ms), "SECONDS",
+     .help = "time between SIGTERM and SIGKILL; at most a third of the lease.\n"
+             "Default: a sixth of it, at most 5"},
+    {"at-least", 0, OPTION_SECONDS, OF(lock.at_least_ms), "SECONDS",
+     .help = "hold the lock for this long even if COMMAND ends sooner: for jobs\n"
+             "that machines with different clocks start"},
+    {"wait-all", 0, OPTION_FLAG, OF(wait_all), NULL,
+     .help = "hold the lock until all that COMMAND has started have ended, too"},
+    {"lost-exit-code", 0, OPTION_STATUS, OF(lost_status), "N",
+     .help = "exit status when the lock was lost. Default: 79"},
+    {"metrics-file", 0, OPTION_TEXT, OF(metrics_file), "FILE",
+     .help = "write counters to FILE, every 10 s and at the end, in Prometheus's\n"
+             "format; as JSON if its name ends with .json"},
+    {"replicas", 0, OPTION_COUNT, OF(given.replicas), "N",
+     .help = "hold the lock only while N replicas acknowledge it. N should\n"
+             "be all that could be promoted. Default: $FAIRLOCK_REPLICAS, 0",
+     .most = MOST_REPLICAS},
+    {"id", 0, OPTION_TEXT, OF(given.id), "ID",
+     .help = "the beginning of the holder's id, 1 to 40 characters. Default:\n"
+             "$FAIRLOCK_ID, the host's name and the process id"},
+    {"verbose", 0, OPTION_FLAG, OF(lock.verbose), NULL,
+     .help = "say what happens to the connection and to the lock, and when"},
     {0},
 };
 
-/* Which options the command line has, as opposed to their values, which may be defaults. */
-struct given {
-  struct command_line line;
-  bool nonblock, wait, kill_after, replicas, exclusive;
-  char *string; /* the value of -c */
+static const struct command_line usage = {
+    .command = "run",
+    .usage = "fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]...",
+    .about = "       fairlock run [OPTION]... NAME -c STRING\n"
+             "\n"
+             "Waits in line for the lock NAME, runs COMMAND while it is held, and releases it.\n",
+    .statuses =
+        "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_HOLDER and FAIRLOCK_TOKEN, the\n"
+        "fencing token: pass it to what the lock protects, which should refuse older ones.\n"
+        "FAIRLOCK_PASSWORD, FAIRLOCK_SENTINEL_PASSWORD, and a password in FAIRLOCK_URL, are not\n"
+        "passed on to it.\n"
+        "\n"
+        "Exit status: COMMAND's. A signal that ends COMMAND, or the wait, ends fairlock, too: "
+        "shells\n"
+        "call that 128 + its number. Otherwise 1 (see -E) conflict or time-out, 69 COMMAND cannot "
+        "be\n"
+        "executed, 71 system error, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock "
+        "run\n"
+        "that this one runs under, 82 a later release uses the lock in a way that this one does "
+        "not\n"
+        "know, or",
+    .options = options,
+    .name_ends = true,
 };
 
-static bool parse_on_lost(const struct command_line *line, const char *text, enum on_lost *on_lost)
-{
-  static const char *const names[] = {"term", "kill", "ignore"};
-  for (int i = 0; i < 3; i++) {
-    if (strcmp(text, names[i]) != 0) continue;
-    *on_lost = (enum on_lost)i;
-    return true;
-  }
-  misused(line, "--on-lost needs term, kill or ignore, not '%s'", text);
-  return false;
-}
-
-/* The values of --on-ask. */
-static const struct {
-  const char *name;
-  int number;
-} asking[] = {{"term", SIGTERM}, {"int", SIGINT},   {"hup", SIGHUP},   {"quit", SIGQUIT},
-              {"usr1", SIGUSR1}, {"usr2", SIGUSR2}, {"kill", SIGKILL}, {"ignore", 0}};
-
-enum { ASKING = sizeof asking / sizeof asking[0] };
-
-static bool parse_on_ask(const struct command_line *line, const char *text, int *number)
-{
-  const char *name = strncasecmp(text, "sig", 3) == 0 ? text + 3 : text;
-  for (int i = 0; i < ASKING; i++) {
-    if (strcasecmp(name, asking[i].name) != 0) continue;
-    *number = asking[i].number;
-    return true;
-  }
-  misused(line, "--on-ask needs term, int, hup, quit, usr1, usr2, kill or ignore, not '%s'", text);
-  return false;
-}
-
-static bool take_option(struct run *run, struct given *given, int option)
-{
-  struct command_line *line = &given->line;
-  switch (option) {
-  case 'n':
-    return given->nonblock = true;
-  case 'w':
-    given->wait = true;
-    return parse_seconds(line, "-w", optarg, 0, FAIRLOCK_DURATION_MAX_MS, &run->lock.wait_ms);
-  case 'E':
-    return parse_exit_status(line, "-E", optarg, &run->conflict_status);
-  case 'c':
-    given->string = optarg;
-    return true;
-  case 'x':
-    return given->exclusive = true;
-  case 's':
-    return run->lock.shared = true;
-  case OPTION_LIMIT:
-    run->lock.shared = true;
-    return parse_count(line, "--limit", optarg, 1, FAIRLOCK_LIMIT_MAX, &run->lock.limit);
-  case OPTION_LEASE:
-    return parse_seconds(line, "--lease", optarg, FAIRLOCK_LEASE_MIN_MS, FAIRLOCK_DURATION_MAX_MS,
-                         &run->lock.lease_ms);
-  case OPTION_CLAIM:
-    return parse_seconds(line, "--claim", optarg, FAIRLOCK_CLAIM_MIN_MS, MOST_CLAIM_MS,
-                         &run->lock.claim_ms);
-  case OPTION_KILL_AFTER:
-    given->kill_after = true;
-    return parse_seconds(line, "--kill-after", optarg, 0, FAIRLOCK_DURATION_MAX_MS,
-                         &run->lock.kill_after_ms);
-  case OPTION_AT_LEAST:
-    return parse_seconds(line, "--at-least", optarg, 0, FAIRLOCK_DURATION_MAX_MS,
-                         &run->lock.at_least_ms);
-  case OPTION_WAIT_ALL:
-    return run->wait_all = true;
-  case OPTION_ON_LOST:
-    return parse_on_lost(line, optarg, &run->lock.on_lost);
-  case OPTION_ON_ASK:
-    return parse_on_ask(line, optarg, &run->lock.on_ask);
-  case OPTION_LOST_STATUS:
-    return parse_exit_status(line, "--lost-exit-code", optarg, &run->lost_status);
-  case OPTION_METRICS_FILE:
-    run->metrics_file = optarg;
-    if (*optarg != 0) return true;
-    misused(line, "--metrics-file needs the name of a file");
-    return false;
-  case OPTION_ID:
-    line->id = optarg;
-    return good_id(line, "--id", optarg);
-  case OPTION_VERBOSE:
-    return run->lock.verbose = true;
-  case OPTION_REPLICAS:
-    given->replicas = true;
-    return parse_count(line, "--replicas", optarg, 0, MOST_REPLICAS, &line->replicas);
-  default:
-    return false;
-  }
-}
-
-/* Refuses options that contradict each other. Returns an exit status. */
-static int settle_options(struct run *run, const struct given *given)
+/* Refuses options that contradict each other, and sets what follows from them. */
+static int settle_options(struct run *run, const struct command_line *line)
 {
   struct agent_options *lock = &run->lock;
   uint32_t sixth = lock->lease_ms / 6;
-  if (given->nonblock && given->wait)
-    return misused(&given->line, "-n does not wait, -w does: give one of them");
-  if (given->exclusive && lock->shared)
-    return misused(&given->line, "-x holds the lock exclusively, %s shares it: give one of them",
+  if (run->given.nonblock && lock->wait_ms != FAIRLOCK_FOREVER)
+    return misused(line, "-n does not wait, -w does: give one of them");
+  if (run->given.nonblock) lock->wait_ms = 0;
+  lock->shared = lock->shared || lock->limit > 0;
+  if (run->given.exclusive && lock->shared)
+    return misused(line, "-x holds the lock exclusively, %s shares it: give one of them",
                    lock->limit > 0 ? "--limit" : "-s");
-  if (given->nonblock) lock->wait_ms = 0;
-  if (!given->kill_after)
+  if (lock->kill_after_ms == NOT_GIVEN) {
     lock->kill_after_ms = sixth < MOST_KILL_AFTER_MS ? sixth : MOST_KILL_AFTER_MS;
-  if (given->kill_after && lock->kill_after_ms > lock->lease_ms / 3) {
+  } else if (lock->kill_after_ms > lock->lease_ms / 3) {
     return misused(
-        &given->line,
+        line,
         "--kill-after has to fit into a third of the lease, because renewing needs the rest: "
         "give at most %g, or --lease %g",
         lock->lease_ms / 3 / 1000.0, (double)lock->kill_after_ms * 3 / 1000.0);
   }
+  if (run->metrics_file != NULL && *run->metrics_file == 0)
+    return misused(line, "--metrics-file needs the name of a file");
   return EXIT_DONE;
 }
 
-/* Takes the number of replicas from the environment if no option has it. Returns an exit status. */
-static int settle_replicas(struct given *given)
+/* Takes the number of replicas and the id, from the environment if no option has them. */
+static int settle_defaults(const struct given *given, struct command_line *line)
 {
-  const char *text = getenv("FAIRLOCK_REPLICAS");
-  if (given->replicas || text == NULL || *text == 0) return EXIT_DONE;
+  const char *replicas = from_environment("FAIRLOCK_REPLICAS");
+  const char *id = from_environment("FAIRLOCK_ID");
+  if (given->replicas != NOT_GIVEN) line->replicas = given->replicas;
+  else if (replicas != NULL && !parse_count(line, "FAIRLOCK_REPLICAS", "a number", replicas, 0,
+                                            MOST_REPLICAS, &line->replicas))
+    return EXIT_USAGE;
+  line->id = given->id != NULL ? given->id : id;
   bool good =
-      parse_count(&given->line, "FAIRLOCK_REPLICAS", text, 0, MOST_REPLICAS, &given->line.replicas);
+      line->id == NULL || good_id(line, given->id != NULL ? "--id" : "FAIRLOCK_ID", line->id);
   return good ? EXIT_DONE : EXIT_USAGE;
 }
 
-/* Takes the id from the environment if no option has it. Returns an exit status. */
-static int settle_id(struct command_line *line)
-{
-  const char *text = getenv("FAIRLOCK_ID");
-  if (line->id != NULL || text == NULL || *text == 0) return EXIT_DONE;
-  line->id = text;
-  return good_id(line, "FAIRLOCK_ID", text) ? EXIT_DONE : EXIT_USAGE;
-}
-
 /* Takes NAME and the command. As with flock(1), -c may come after NAME. Returns an exit status. */
-static int take_arguments(struct run *run, struct given *given, int count, char **arguments)
+static int take_arguments(struct run *run, const struct command_line *line)
 {
   static char *by_shell[4];
-  const struct command_line *line = &given->line;
-  if (count == 0) return misused(line, "the NAME of a lock is missing");
+  struct given *given = &run->given;
+  char **arguments = line->arguments;
+  if (line->count == 0) return misused(line, "the NAME of a lock is missing");
   if (!good_name(line, arguments[0])) return EXIT_USAGE;
   run->lock.name = arguments[0];
   char **rest = arguments + 1;
@@ -352,49 +275,44 @@ static int take_arguments(struct run *run, struct given *given, int count, char 
   if (*rest != NULL)
     return misused(line, "-c takes one STRING and no COMMAND, but '%s' follows: quote it all",
                    *rest);
-  const char *shell = getenv("SHELL");
-  by_shell[0] = (char *)(shell != NULL && *shell != 0 ? shell : "/bin/sh");
+  const char *shell = from_environment("SHELL");
+  by_shell[0] = (char *)(shell != NULL ? shell : "/bin/sh");
   by_shell[1] = (char *)"-c";
-  by_shell[2] = given->string;
+  by_shell[2] = (char *)given->string;
   run->arguments = by_shell;
   return EXIT_DONE;
 }
 
 static int parse(struct run *run, int argc, char **argv)
 {
-  struct given given = {.line = {.command = "run", .usage = USAGE}};
-  int option;
+  struct command_line line = usage;
   run->lock.wait_ms = FAIRLOCK_FOREVER;
   run->lock.lease_ms = LEASE_MS;
+  run->lock.kill_after_ms = NOT_GIVEN;
   run->lock.holders = getenv("FAIRLOCK_HOLDERS");
   run->lock.on_ask = SIGTERM;
   run->conflict_status = EXIT_CONFLICT;
   run->lost_status = EXIT_LOST;
-  while ((option = next_option(&given.line, argc, argv, "+:hnw:E:c:xs", options, help)) != -1) {
-    if (!take_option(run, &given, option)) return EXIT_USAGE;
-  }
-  int status = take_arguments(run, &given, argc - optind, argv + optind);
-  if (status == EXIT_DONE) status = settle_options(run, &given);
-  if (status == EXIT_DONE) status = settle_replicas(&given);
-  if (status == EXIT_DONE) status = settle_id(&given.line);
-  if (status == EXIT_DONE) status = session_prepare(&run->session, &given.line);
-  free(given.line.url);
+  run->given.replicas = NOT_GIVEN;
+  int status = parse_options(&line, run, argc, argv);
+  if (status == EXIT_DONE) status = take_arguments(run, &line);
+  if (status == EXIT_DONE) status = settle_options(run, &line);
+  if (status == EXIT_DONE) status = settle_defaults(&run->given, &line);
+  if (status == EXIT_DONE) status = session_prepare(&run->session, &line);
+  free(line.url);
   return status;
 }
 
 /* Events, for --verbose */
 
-static bool same_event(const struct agent_event *a, const struct agent_event *b)
+static bool same_event(const struct agent_message *a, const struct agent_message *b)
 {
   return a->event == b->event && a->status == b->status && strcmp(a->address, b->address) == 0 &&
          strcmp(a->text, b->text) == 0;
 }
 
-/*
- * True if the event is to be reported. Until there is a connection again, each event is reported
- * once, and no more than MOST_TOLD different ones.
- */
-static bool is_new_event(struct run *run, const struct agent_event *event)
+/* True if the event is to be reported: once until there is a connection, and MOST_TOLD at most. */
+static bool is_new_event(struct run *run, const struct agent_message *event)
 {
   if (event->event == FAIRLOCK_LOG_ASKED) return true; /* whenever it happens */
   if (event->event == FAIRLOCK_LOG_CONNECTED) {
@@ -408,59 +326,47 @@ static bool is_new_event(struct run *run, const struct agent_event *event)
   return true;
 }
 
-static void tell_event(const struct run *run, const struct agent_event *event)
+static void tell_event(const struct run *run, const struct agent_message *event)
 {
-  bool redirected = event->event == FAIRLOCK_LOG_REDIRECTED;
-  char *place = session_place(&run->session, redirected ? "" : event->address);
+  static const char *const texts[] = {
+      [FAIRLOCK_LOG_CONNECTED] = "connected",
+      [FAIRLOCK_LOG_NOT_CONNECTED] = "not connected: ",
+      [FAIRLOCK_LOG_DISCONNECTED] = "disconnected: ",
+      [FAIRLOCK_LOG_REDIRECTED] = "redirected",
+      [FAIRLOCK_LOG_REFUSED] = "refused",
+      [FAIRLOCK_LOG_ASKED] = "an operator asks for the hold with token ",
+  };
+  int kind = event->event;
+  bool failed = kind == FAIRLOCK_LOG_NOT_CONNECTED || kind == FAIRLOCK_LOG_DISCONNECTED;
+  bool elsewhere = kind == FAIRLOCK_LOG_REDIRECTED;
+  char *place = session_place(&run->session, elsewhere ? "" : event->address);
   char *words = session_words(event->text);
-  const char *why = fairlock_status_text(event->status);
-  switch (event->event) {
-  case FAIRLOCK_LOG_CONNECTED:
-    complain_of(event->at_ms, "%s: connected", place);
-    break;
-  case FAIRLOCK_LOG_NOT_CONNECTED:
-    complain_of(event->at_ms, "%s: not connected: %s%s", place, why, words);
-    break;
-  case FAIRLOCK_LOG_DISCONNECTED:
-    complain_of(event->at_ms, "%s: disconnected: %s%s", place, why, words);
-    break;
-  case FAIRLOCK_LOG_REDIRECTED:
-    complain_of(event->at_ms, "%s: redirected%s", place, words);
-    break;
-  case FAIRLOCK_LOG_ASKED:
-    complain_of(event->at_ms, "%s: an operator asks for the hold with token%s", place, words + 1);
-    break;
-  default:
-    complain_of(event->at_ms, "%s: refused%s", place, words);
-    break;
-  }
+  const char *said = kind == FAIRLOCK_LOG_CONNECTED ? "" : words;
+  if (kind == FAIRLOCK_LOG_ASKED) said += strspn(said, ": ");
+  complain_of(event->at_ms, "%s: %s%s%s", place, texts[kind],
+              failed ? fairlock_status_text(event->status) : "", said);
   free(words);
   free(place);
 }
 
-static void tell_events(struct run *run)
-{
-  struct agent_event event;
-  while (agent_event(&run->agent, &event))
-    if (is_new_event(run, &event)) tell_event(run, &event);
-}
-
 /* Waiting for something to happen */
+
+/* False when the guard was killed. */
+static bool is_guarded(const struct run *run)
+{
+  return run->agent.guard.pid > 0;
+}
 
 /* The guard was killed. Its children may have become ours (system_adopt()). */
 static void on_guard_gone(struct run *run)
 {
   pid_t guard = run->agent.guard.pid;
-  if (run->unguarded) return;
-  run->unguarded = true;
+  if (guard == 0) return;
   guard_gone(&run->agent.guard, true); /* the command stays a zombie until we have reaped it */
   (void)waitpid(guard, NULL, 0);
 }
 
-/*
- * Reaps all children that have ended: agent and guard, and what the command has left. That became
- * our child because we are process 1 of a container, or because of system_adopt().
- */
+/* Reaps agent, guard, and what is ours as process 1 of a container, or by system_adopt(). */
 static void reap(struct run *run)
 {
   pid_t pid;
@@ -480,7 +386,7 @@ static int sooner(int a, int b)
 static void look_at_guard(const struct run *run)
 {
   siginfo_t info = {0};
-  if (run->unguarded) return;
+  if (!is_guarded(run)) return;
   int found = waitid(P_PID, (id_t)run->agent.guard.pid, &info, WSTOPPED | WNOHANG);
   if (found == 0 && info.si_pid != 0) guard_rouse(&run->agent.guard);
 }
@@ -493,18 +399,21 @@ static struct event await(struct run *run, int ms)
   for (;;) {
     struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN},
                                {.fd = run->agent.link, .events = POLLIN},
-                               {.fd = run->agent.events, .events = POLLIN},
                                {.fd = run->agent.guard.run[0], .events = POLLIN}};
     int tick = metrics_tick(&run->lock.metrics);
     uint32_t waited = port_clock_ms() - began;
     int left = ms < 0 ? ms : waited < (uint32_t)ms ? ms - (int)waited : 0;
-    int ready = poll(sources, 4, sooner(left, tick));
+    int ready = poll(sources, 3, sooner(left, tick));
     if (ready == 0 && left == sooner(left, tick)) return event;
     if (ready <= 0) continue; /* metrics_tick() is due, or a signal came, which is queued */
-    tell_events(run);
     if (sources[1].revents != 0) event.agent = agent_news(&run->agent);
+    if (event.agent.news == AGENT_EVENT) {
+      if (is_new_event(run, &event.agent)) tell_event(run, &event.agent);
+      event.agent.news = 0;
+      continue; /* what the guard says may follow from a message behind it */
+    }
     if (event.agent.news == 0 && sources[0].revents != 0) event.signal = signals_next();
-    event.guard = sources[3].revents != 0;
+    event.guard = sources[2].revents != 0;
     if (event.guard && !guard_hear(&run->agent.guard.run[0])) on_guard_gone(run);
     if (event.signal == SIGCHLD) {
       look_at_guard(run);
@@ -531,9 +440,7 @@ static bool ends_wait(int number)
   }
 }
 
-/*
- * Ctrl-Z on the terminal sends SIGTSTP to our whole group. We have caught it, so we stop ourselves.
- */
+/* Ctrl-Z sends SIGTSTP to our whole group. We have caught it, so we stop ourselves. */
 static void stop_with_group(int number)
 {
   if (number == SIGTSTP && !signals_ignored_before(number)) (void)raise(SIGSTOP);
@@ -541,7 +448,7 @@ static void stop_with_group(int number)
 
 static void end_wait(struct run *run)
 {
-  if (run->acquiring) agent_cancel(&run->agent);
+  if (run->stage == ACQUIRING) agent_order(&run->agent, AGENT_CANCEL);
   else agent_kill(&run->agent);
 }
 
@@ -553,10 +460,7 @@ static void on_signal_waiting(struct run *run, int number)
   end_wait(run);
 }
 
-/*
- * Returns the exit status that shells use for the end by a signal. In the end run_command() sends
- * us the same signal, so that whoever waits for us sees it.
- */
+/* The status that shells use. In the end run_command() sends us the same signal. */
 static int ended_by(struct run *run, int number)
 {
   run->ended_by = number;
@@ -575,10 +479,10 @@ static int on_failure(struct run *run, const struct agent_message *message)
     complain("%s was not acquired: %s", run->shown, fairlock_status_text(message->status));
   if (run->cancelled_by != 0) return ended_by(run, run->cancelled_by);
   if (message->news == AGENT_UNABLE) {
-    complain("cannot %s: %s", message->error, strerror(message->status));
+    complain("cannot %s: %s", message->text, strerror(message->status));
     return EXIT_SYSTEM;
   }
-  if (run->unguarded) {
+  if (!is_guarded(run)) {
     complain("%s was not acquired: the process that guards the command was killed", run->shown);
     return EXIT_SYSTEM;
   }
@@ -597,23 +501,23 @@ static int on_failure(struct run *run, const struct agent_message *message)
     return EXIT_SYSTEM;
   }
   int status = message->status;
-  if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return run->conflict_status;
-  return session_failed(&run->session, status, message->address, message->error);
+  if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return (int)run->conflict_status;
+  return session_failed(&run->session, status, message->address, message->text);
 }
 
 static void on_retrying(const struct run *run, const struct agent_message *message)
 {
   char *place = session_place(&run->session, message->address);
-  char *words = session_words(message->error);
+  char *words = session_words(message->text);
   complain("%s: %s%s; trying again", place, fairlock_status_text(message->status), words);
   free(words);
   free(place);
 }
 
 /*
- * To be called when no message came for a while. A stopped agent sends none, and loses its place
- * or the lock meanwhile. It is killed, so that it does not go on when somebody continues it. We
- * count looks and not time, because we may have been stopped ourselves.
+ * No message came for a while. A stopped agent sends none, and loses its place or the lock: it is
+ * killed, so that it does not go on later. We count looks and not time, because we may have been
+ * stopped, too.
  */
 static bool agent_is_stuck(struct run *run)
 {
@@ -629,8 +533,8 @@ static bool wait_for_lock(struct run *run, int *status, struct agent_message *ac
   bool guarded = true;
   for (;;) {
     struct event event = await(run, ANSWER_MS);
-    if (guarded && run->unguarded) end_wait(run);
-    guarded = !run->unguarded;
+    if (guarded && !is_guarded(run)) end_wait(run);
+    guarded = is_guarded(run);
     switch (event.agent.news) {
     case 0:
       if (event.signal != 0) on_signal_waiting(run, event.signal);
@@ -644,8 +548,8 @@ static bool wait_for_lock(struct run *run, int *status, struct agent_message *ac
       break;
     case AGENT_CONNECTED:
       if (run->lock.verbose) complain("%s is requested", run->shown);
-      agent_acquire(&run->agent);
-      run->acquiring = true;
+      agent_order(&run->agent, AGENT_ACQUIRE);
+      run->stage = ACQUIRING;
       break;
     case AGENT_ACQUIRED:
       if (run->lock.verbose)
@@ -666,6 +570,7 @@ static bool wait_for_lock(struct run *run, int *status, struct agent_message *ac
 static void start(struct run *run, const struct agent_message *acquired)
 {
   agent_guard(&run->agent);
+  run->stage = RUNNING;
   terminal_open(&run->terminal);
   if (terminal_talks(&run->terminal))
     terminal_lend(&run->terminal, guard_command(&run->agent.guard));
@@ -676,21 +581,20 @@ static void start(struct run *run, const struct agent_message *acquired)
 
 static void resume(struct run *run)
 {
-  if (!run->stopped) return;
-  run->stopped = false;
+  if (run->stage != STOPPED) return;
+  run->stage = RUNNING;
   terminal_lend(&run->terminal, guard_command(&run->agent.guard));
   guard_forward(&run->agent.guard, SIGCONT);
 }
 
 /*
- * The command was stopped. A shell that waits for us shows its prompt only when we are stopped,
- * too, so we stop ourselves. But if the command was stopped only because it wants the terminal, it
- * gets it.
+ * The command was stopped. So that a shell which waits for us shows its prompt, we stop ourselves,
+ * too, unless the command only wants the terminal: then it gets it.
  */
 static void on_stop(struct run *run, int number)
 {
   bool wants_terminal = number == SIGTTIN || number == SIGTTOU;
-  run->stopped = true;
+  run->stage = STOPPED;
   if (run->terminal.descriptor < 0 || (number != SIGTSTP && !wants_terminal)) return;
   if (wants_terminal && terminal_lend(&run->terminal, guard_command(&run->agent.guard))) {
     resume(run);
@@ -705,7 +609,7 @@ static void on_stop(struct run *run, int number)
 static bool has_ended(struct run *run, int *status)
 {
   int number = guard_take_stop(&run->agent.guard);
-  if (guard_has_ended(&run->agent.guard, status) || run->unguarded) return true;
+  if (guard_has_ended(&run->agent.guard, status) || !is_guarded(run)) return true;
   if (number != 0) on_stop(run, number);
   return false;
 }
@@ -719,35 +623,35 @@ static bool hurries(int number)
 
 static void hurry(struct run *run)
 {
-  if (!run->hurried) agent_hurry(&run->agent);
-  run->hurried = true;
+  if (run->hold != KEPT) return;
+  run->hold = HURRIED;
+  agent_order(&run->agent, AGENT_HURRY);
 }
 
-static void on_signal_running(struct run *run, int number)
+static void lose(struct run *run)
 {
-  if (hurries(number)) hurry(run);
-  if (number == SIGCONT) resume(run);
-  else if (number != SIGCHLD) guard_forward(&run->agent.guard, number);
+  run->hold = LOST;
+  metrics_lost(&run->lock.metrics);
 }
 
 static void on_lost(struct run *run, const struct agent_message *message)
 {
   static const char *const actions[] = {"ending the command", "killing the command",
                                         "the command continues without it"};
-  const char *action = run->ended ? "the command has ended" : actions[run->lock.on_lost];
-  bool known = run->lost;
-  run->lost = true;
-  metrics_lost(&run->lock.metrics);
+  bool ended = run->stage == ENDED;
+  const char *action = ended ? "the command has ended" : actions[run->lock.on_lost];
+  bool known = run->hold == LOST;
+  lose(run);
   if (known && message->news == AGENT_LOST) return;
   if (message->news == AGENT_GONE) {
     complain("the process that holds %s was killed; %s", run->shown, action);
-    if (!run->ended && run->lock.on_lost != ON_LOST_IGNORE) guard_end_all(&run->agent.guard);
+    if (!ended && run->lock.on_lost != ON_LOST_IGNORE) guard_end_all(&run->agent.guard);
   } else if (message->status == FAIRLOCK_LOST) {
     complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown,
              action);
   } else {
     char *place = session_place(&run->session, message->address);
-    char *words = session_words(message->error);
+    char *words = session_words(message->text);
     bool silent = message->status == FAIRLOCK_UNREACHABLE;
     complain("%s could not be renewed in time: %s%s%s%s; %s", run->shown, place,
              silent ? " has not answered" : ": ",
@@ -760,18 +664,18 @@ static void on_lost(struct run *run, const struct agent_message *message)
 static void on_asked(struct run *run, const struct agent_message *message)
 {
   const char *signal = "nothing";
-  char *shown = bytes_shown(message->words, strlen(message->words));
+  char *shown = printable(message->text, strlen(message->text));
   const char *before = *shown != 0 ? ": " : "";
   /* as if somebody had sent us the signal that the command gets */
   if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) hurry(run);
-  if (run->ended) {
+  if (run->stage == ENDED) {
     complain("%s is asked for by an operator%s%s; %s", run->shown, before, shown,
-             run->hurried ? "it is released now" : "it stays held until --at-least is over");
+             run->hold != KEPT ? "it is released now" : "it stays held until --at-least is over");
     free(shown);
     return;
   }
-  for (int i = 0; i < ASKING; i++)
-    if (asking[i].number == run->lock.on_ask && asking[i].number != 0) signal = asking[i].name;
+  for (const struct choice *at = asking; at->number != 0; at++)
+    if (at->number == run->lock.on_ask) signal = at->name;
   complain("%s is asked for by an operator%s%s; sent %s to the command", run->shown, before, shown,
            signal);
   free(shown);
@@ -786,47 +690,44 @@ static void hang_up(struct run *run)
 
 static void on_unkept(struct run *run, const char *action)
 {
-  run->lost = true;
-  metrics_lost(&run->lock.metrics);
+  lose(run);
   complain("%s could not be renewed in time: the process that holds it is not running (was it "
            "stopped?); %s",
            run->shown, action);
 }
 
-/*
- * If the agent was stopped when the command had to be ended, the guard has done it, and no message
- * has told us that the lock is lost.
- */
+/* If the agent was stopped, the guard has ended the command, and no message has told us. */
 static void look_for_guard(struct run *run)
 {
-  if (run->lost || !agent_failed_to_end(&run->agent)) return;
+  if (run->hold == LOST || !guard_acted(&run->agent.guard)) return;
   on_unkept(run, run->lock.on_lost == ON_LOST_IGNORE ? "the command continued without it"
                                                      : "the command was ended");
 }
 
-/* Handles an event after the command has ended, while the lock is still held. */
-static void on_event_after(struct run *run, const struct event *event)
+/* True while processes of the command run that have to end before the lock is released. */
+static bool has_rest(const struct run *run)
 {
+  return is_guarded(run) && !guard_is_empty(&run->agent.guard);
+}
+
+/* Handles an event while the lock is held. What still runs gets the signals. */
+static void on_event(struct run *run, const struct event *event)
+{
+  int number = event->signal;
+  bool ours = number == SIGCHLD || number == SIGCONT || (number == SIGTSTP && run->stage == ENDED);
   if (event->agent.news == AGENT_ASKED) on_asked(run, &event->agent);
   else if (event->agent.news != 0) on_lost(run, &event->agent);
   if (event->agent.news == AGENT_GONE) hang_up(run);
-  stop_with_group(event->signal);
-  if (hurries(event->signal)) hurry(run);
-}
-
-/* The same while processes that the command has started may run. They get the signals. */
-static void on_event_of_rest(struct run *run, const struct event *event)
-{
-  on_event_after(run, event);
-  bool own = event->signal == SIGCHLD || event->signal == SIGTSTP || event->signal == SIGCONT;
-  if (event->agent.news == 0 && event->signal != 0 && !own)
-    guard_forward(&run->agent.guard, event->signal);
+  if (hurries(number)) hurry(run);
+  if (number == SIGCONT) resume(run);
+  if (run->stage == ENDED) stop_with_group(number);
+  if (number != 0 && !ours && has_rest(run)) guard_forward(&run->agent.guard, number);
 }
 
 /* Sends a signal to all processes that we have got from the guard; 0: none. Returns as below. */
 static int signal_adopted(const struct run *run, int number)
 {
-  const char *holder = run->others ? run->holder : NULL;
+  const char *holder = run->heirs == WITH_OTHERS ? run->holder : NULL;
   return system_signal_below(getpid(), run->agent.pid, 0, holder, number);
 }
 
@@ -841,19 +742,19 @@ static bool kill_adopted(struct run *run)
     left = signal_adopted(run, SIGKILL);
     if (left > 0) (void)nanosleep(&step, NULL);
   }
-  return left == 0 && !run->others; /* of others and of the command, some may look alike */
+  return left == 0 && run->heirs == ALL_OURS; /* among others, some may look alike */
 }
 
 /*
- * The guard is gone, so nobody can tell us how the command has ended. Kills the command and all
- * that it has started. If some of that may be left, the lock must not be released: then the agent
- * is killed, and the lock is left to its lease.
+ * The guard is gone, and nobody can tell how the command has ended. Kills all that it has started.
+ * If some of that may be left, the agent is killed, and the lock is left to its lease.
  */
 static int end_without_guard(struct run *run)
 {
   complain("the process that guards the command was killed; killing the command");
-  bool sees_all = run->adopts && signal_adopted(run, 0) >= 0;
-  bool killed = sees_all ? kill_adopted(run) : !run->adopts && guard_group_ends(&run->agent.guard);
+  bool sees_all = run->heirs != NONE && signal_adopted(run, 0) >= 0;
+  bool killed =
+      sees_all ? kill_adopted(run) : run->heirs == NONE && guard_group_ends(&run->agent.guard);
   if (!killed) agent_kill(&run->agent);
   return EXIT_SYSTEM;
 }
@@ -861,44 +762,45 @@ static int end_without_guard(struct run *run)
 /* True if the processes that the command has left are to be ended. */
 static bool is_to_end(const struct run *run, int status)
 {
-  if (run->lost) return run->lock.on_lost != ON_LOST_IGNORE;
-  return run->hurried || WIFSIGNALED(status);
+  if (run->hold == LOST) return run->lock.on_lost != ON_LOST_IGNORE;
+  return run->hold == HURRIED || WIFSIGNALED(status);
 }
 
-/*
- * Handles the processes that the command has left. They are ended if the command was ended by a
- * signal or the lock was lost; otherwise we wait for them if --wait-all says so. As long as they
- * cannot be ended, the lock is not released.
- */
-static void finish_rest(struct run *run, int status)
+/* Ends what the command has left. While that fails the lock stays held, unless it is lost. */
+static void end_rest(struct run *run)
 {
-  const struct guard *guard = &run->agent.guard;
   uint32_t began = port_clock_ms();
   uint32_t patience = run->lock.kill_after_ms + MOST_ENDING_MS;
-  bool ending = false;
   bool told = false;
-  while (!guard_is_empty(guard) && !run->unguarded) {
-    bool ends = is_to_end(run, status);
-    if (!ends && !run->wait_all) return;
-    if (ends && !ending) {
-      began = port_clock_ms();
-      guard_end_all(&run->agent.guard);
-    }
-    ending = ends;
-    bool stubborn = ending && port_clock_ms() - began >= patience;
-    if (stubborn && run->lost) return;
+  guard_end_all(&run->agent.guard);
+  while (has_rest(run)) {
+    bool stubborn = port_clock_ms() - began >= patience;
+    if (stubborn && run->hold == LOST) return;
     if (stubborn && !told)
       complain("%s stays held: what the command has started cannot be ended", run->shown);
     told = told || stubborn;
-    struct event event = await(run, ending && !stubborn ? (int)patience : -1);
-    on_event_of_rest(run, &event);
+    struct event event = await(run, stubborn ? -1 : (int)patience);
+    on_event(run, &event);
   }
 }
 
 /*
- * The command had the terminal, and was ended by SIGINT or SIGQUIT from it. Without us the terminal
- * would have signalled our whole group, and a script or a make that started us relies on that. So
- * we do it.
+ * Sees to what the command has left when it ended with this status of waitpid(). It is ended if the
+ * command was ended by a signal, or as soon as we are to hurry or the lock is lost. Otherwise
+ * --wait-all says that we wait for it; without that, it goes on without the lock.
+ */
+static void finish_rest(struct run *run, int status)
+{
+  while (run->wait_all && has_rest(run) && !is_to_end(run, status)) {
+    struct event event = await(run, -1);
+    on_event(run, &event);
+  }
+  if (has_rest(run) && is_to_end(run, status)) end_rest(run);
+}
+
+/*
+ * The command had the terminal, and SIGINT or SIGQUIT from it. Without us the terminal would have
+ * signalled our whole group, on which a script or a make that started us relies. So we do it.
  */
 static void pass_interrupt(struct run *run, int status)
 {
@@ -917,40 +819,36 @@ static int supervise(struct run *run)
   int status = 0;
   while (!has_ended(run, &status)) {
     struct event event = await(run, -1);
-    if (event.agent.news == 0) on_signal_running(run, event.signal);
-    else if (event.agent.news == AGENT_ASKED) on_asked(run, &event.agent);
-    else on_lost(run, &event.agent);
-    if (event.agent.news == AGENT_GONE) hang_up(run);
+    on_event(run, &event);
   }
-  run->ended = true;
+  run->stage = ENDED;
   look_for_guard(run);
   pass_interrupt(run, status);
   bool known = guard_has_ended(&run->agent.guard, &status);
   if (known) finish_rest(run, status);
-  if (run->unguarded) {
+  if (!is_guarded(run)) {
     int failed = end_without_guard(run);
     if (!known) return failed;
   }
-  agent_unguard(&run->agent);
+  guard_leave(&run->agent.guard);
   return WIFSIGNALED(status) ? ended_by(run, WTERMSIG(status)) : WEXITSTATUS(status);
 }
 
 /*
- * Waits until --at-least is over, while the agent renews the lease. We cannot end earlier and
- * leave the rest to a lease of the right length, because a lease that was granted cannot be
- * shortened.
+ * Waits until --at-least is over, while the agent renews. We cannot leave the rest to a lease of
+ * the right length, because a lease that was granted cannot be shortened.
  */
 static void outwait(struct run *run)
 {
   bool told = !run->lock.verbose;
   for (;;) {
     int64_t kept = long_clock_ms() - run->acquired_at;
-    if (run->lost || run->hurried || kept >= run->lock.at_least_ms) return;
+    if (run->hold != KEPT || kept >= run->lock.at_least_ms) return;
     uint32_t left = run->lock.at_least_ms - (uint32_t)kept;
     if (!told) complain("%s stays held for another %g s", run->shown, left / 1000.0);
     told = true;
     struct event event = await(run, (int)left);
-    on_event_after(run, &event);
+    on_event(run, &event);
   }
 }
 
@@ -958,7 +856,7 @@ static void outwait(struct run *run)
 
 static int on_released(struct run *run, const struct agent_message *message, int status)
 {
-  if (run->lost) return run->lost_status;
+  if (run->hold == LOST) return (int)run->lost_status;
   if (message->news == AGENT_RELEASED && message->status == FAIRLOCK_OK) {
     if (run->lock.verbose) complain("%s is released", run->shown);
     return status;
@@ -967,23 +865,20 @@ static int on_released(struct run *run, const struct agent_message *message, int
     metrics_lost(&run->lock.metrics);
     complain("%s was lost %s: its lease ran out, it was broken, or its key deleted", run->shown,
              run->lock.at_least_ms > 0 ? "before --at-least was over" : "while the command ran");
-    return run->lost_status;
+    return (int)run->lost_status;
   }
   const char *why = fairlock_status_text(message->status);
   if (message->news == AGENT_GONE) why = "its agent was killed";
   if (message->news == 0) why = "its agent does not answer (was it stopped?)";
-  if (message->error[0] != 0)
-    (void)session_failed(&run->session, message->status, message->address, message->error);
+  if (message->text[0] != 0)
+    (void)session_failed(&run->session, message->status, message->address, message->text);
   complain("%s could not be released: %s; %s its lease of %g s has run out, or earlier", run->shown,
            why, message->lingers ? "its agent goes on trying until" : "it is free when",
            run->lock.lease_ms / 1000.0);
   return status;
 }
 
-/*
- * As process 1 of a container we wait for the agent, because it cannot outlive us. A signal ends
- * that.
- */
+/* As process 1 of a container we wait for the agent, which we would end. A signal ends that. */
 static void outlast(struct run *run)
 {
   struct event event = {0};
@@ -992,20 +887,19 @@ static void outlast(struct run *run)
 }
 
 /*
- * Makes the agent release the lock, and waits for the answer. A signal ends only the wait: the
- * agent goes on with the release. A stopped agent does not answer and is killed, so that it does
- * not go on with an old lock when somebody continues it.
+ * Makes the agent release the lock, and waits for the answer. A signal ends only the wait. An agent
+ * that is stopped is killed, so that it does not go on with an old lock later.
  */
 static int release(struct run *run, int status)
 {
   struct event event = {0};
-  uint32_t patience = (run->lost ? AGENT_LATE_RELEASE_MS : AGENT_RELEASE_MS) + ANSWER_MS;
+  uint32_t patience = (run->hold == LOST ? AGENT_LATE_RELEASE_MS : AGENT_RELEASE_MS) + ANSWER_MS;
   uint32_t began = port_clock_ms();
   if (run->agent.link < 0) {
     reap_agent(run, &event.agent);
-    return run->lost_status;
+    return (int)run->lost_status;
   }
-  agent_release(&run->agent);
+  agent_order(&run->agent, AGENT_RELEASE);
   for (;;) {
     uint32_t waited = port_clock_ms() - began;
     event = await(run, waited < patience ? (int)(patience - waited) : 0);
@@ -1017,7 +911,7 @@ static int release(struct run *run, int status)
       break;
     }
     if (ends_wait(event.signal) && event.signal != SIGUSR1 && event.signal != SIGUSR2) {
-      return run->lost ? run->lost_status : status;
+      return run->hold == LOST ? (int)run->lost_status : status;
     }
   }
   reap_agent(run, &event.agent);
@@ -1028,15 +922,13 @@ static int release(struct run *run, int status)
 
 /*
  * True if too little of the hold is left to start the command, because we or the agent were
- * stopped after it had reported the lock as acquired. It may have reported the loss, too, in a
- * message that we have not read yet.
+ * stopped. It may have reported the loss, too, in a message that we have not read yet.
  */
 static bool too_late(struct run *run)
 {
   if (agent_may_begin(&run->agent)) return false;
   complain("%s was acquired and lost before the command could be started", run->shown);
-  run->lost = true;
-  metrics_lost(&run->lock.metrics);
+  lose(run);
   return true;
 }
 
@@ -1046,11 +938,11 @@ static int run_under_lock(struct run *run)
   int status;
   if (!wait_for_lock(run, &status, &acquired)) return status;
   if (run->cancelled_by != 0) return release(run, ended_by(run, run->cancelled_by));
-  if (too_late(run)) return release(run, run->lost_status);
+  if (too_late(run)) return release(run, (int)run->lost_status);
   start(run, &acquired);
   status = supervise(run);
   outwait(run);
-  if (!run->lost && agent_let_it_end(&run->agent)) on_unkept(run, "the command has ended");
+  if (run->hold != LOST && agent_let_it_end(&run->agent)) on_unkept(run, "the command has ended");
   return release(run, status);
 }
 
@@ -1058,13 +950,12 @@ static int run_under_lock(struct run *run)
 static const char *start_all(struct run *run)
 {
   siginfo_t child;
-  if (run->shown == NULL) return "start";
   run->signals = signals_catch();
   if (run->signals < 0) return "make a pipe";
   if (metrics_start(&run->lock.metrics, run->metrics_file, &run->session, run->lock.name) != 0)
     return "share memory";
-  run->others = waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
-  run->adopts = system_adopt();
+  bool others = waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
+  run->heirs = !system_adopt() ? NONE : others ? WITH_OTHERS : ALL_OURS;
   if (child_prepare(&run->child, run->arguments, run->lock.name) != 0) return "make a pipe";
   return agent_start(&run->agent, &run->session, &run->lock, &run->child);
 }
@@ -1083,9 +974,9 @@ int run_command(int argc, char **argv)
   }
   status = run_under_lock(&run);
   guard_dismiss(&run.agent.guard);
-  tell_events(&run);
   metrics_stopped(&run.lock.metrics, status);
   free(run.shown);
-  if (run.ended_by != 0 && status == 128 + run.ended_by && !run.lost) signals_end_by(run.ended_by);
+  if (run.ended_by != 0 && status == 128 + run.ended_by && run.hold != LOST)
+    signals_end_by(run.ended_by);
   return status; /* also as process 1 of a container, which no signal ends */
 }

@@ -24,12 +24,9 @@
 #include "command.h"
 #include "system.h"
 #include "text.h"
-#include "tls.h"
 #include "url.h"
 
-/*
- * The library's defaults for one server. With fairlock_follow(), which we always call, they differ.
- */
+/* The library's defaults for one server, which fairlock_follow() would change. */
 #define CONNECT_MS 5000U
 #define OFFLINE_MS 10000U
 
@@ -43,22 +40,15 @@
 /* The reason for UNREACHABLE when there was a connection and neither side has closed it. */
 static const char mute[] = "it accepts the connection, but does not answer";
 
-static bool is_pipe(int file)
-{
-  struct stat status;
-  return fstat(file, &status) == 0 && S_ISFIFO(status.st_mode);
-}
-
 /*
- * Reads to the end of the line or of the file, at most size bytes. Returns -1, with errno set, if
- * that fails. If it is a pipe, somebody has to open the other end within WRITER_MS, and may then
- * take any time to write.
+ * Reads to the end of the line, at most size bytes. Returns -1, with errno set, if that fails.
+ * Somebody has to open the other end of a pipe within WRITER_MS, and may then take any time to
+ * write.
  */
-static ssize_t read_line(int file, char *line, size_t size)
+static ssize_t read_line(int file, bool pipe, char *line, size_t size)
 {
   size_t length = 0;
   uint32_t began = port_clock_ms();
-  bool pipe = is_pipe(file);
   while (length < size) {
     struct pollfd source = {.fd = file, .events = POLLIN};
     ssize_t got = read(file, line + length, size - length);
@@ -79,11 +69,11 @@ static ssize_t read_line(int file, char *line, size_t size)
 }
 
 /* Reads the first line of a file; line has PASSWORD_SIZE bytes. Returns what is wrong, or NULL. */
-static const char *read_first_line(int file, char *line)
+static const char *read_first_line(int file, bool pipe, char *line)
 {
-  ssize_t got = read_line(file, line, PASSWORD_SIZE);
+  ssize_t got = read_line(file, pipe, line, PASSWORD_SIZE);
   if (got < 0) return strerror(errno);
-  if (got == 0 && is_pipe(file)) return "nobody writes to this pipe";
+  if (got == 0 && pipe) return "nobody writes to this pipe";
   char *end = memchr(line, '\n', (size_t)got);
   size_t length = end != NULL ? (size_t)(end - line) : (size_t)got;
   if (length > 0 && end != NULL && line[length - 1] == '\r') length--;
@@ -94,53 +84,27 @@ static const char *read_first_line(int file, char *line)
   return NULL;
 }
 
-/* Says nothing of a pipe, such as a shell's <(...), which is private whatever its mode is. */
-static void warn_if_others_can_read(int file, const char *path)
-{
-  struct stat status;
-  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
-  complain("warning: users other than its owner have access to the password in %s (mode %03o): "
-           "chmod 600 it",
-           path, (unsigned)(status.st_mode & 0777));
-}
-
-/* password has PASSWORD_SIZE bytes. Returns EXIT_DONE, or a status after a complaint. */
-static int read_password(char *password, const char *path)
-{
-  const char *wrong;
-  int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (file < 0) {
-    wrong = strerror(errno);
-  } else {
-    warn_if_others_can_read(file, path);
-    wrong = read_first_line(file, password);
-    (void)close(file);
-  }
-  if (wrong == NULL) return EXIT_DONE;
-  complain("cannot take the password from %s: %s", path, wrong);
-  return EXIT_NO_INPUT;
-}
-
-/* Returns path if the file can be read again, for a new password; NULL for a pipe. */
-static const char *changing(const char *path)
-{
-  struct stat status;
-  return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? path : NULL;
-}
-
 /*
- * Reads the password again. Returns what is wrong, or NULL. The file may be missing or empty while
- * somebody rewrites it, and by now something else than a file may have its name.
+ * Reads a password. Returns what is wrong, or NULL. again: for another connection, by which time
+ * the file may be missing, empty or something else while somebody replaces it. The first time a
+ * file that others can read is warned of, but not a pipe, such as a shell's <(...), which is
+ * private anyway.
  */
-static const char *read_again(char *password, const char *path)
+static const char *read_password(struct secret *secret, const char *path, bool again)
 {
   struct stat status;
-  const char *wrong = NULL;
   int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0) return strerror(errno);
-  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) wrong = "it is no longer a file";
-  else wrong = read_first_line(file, password);
+  bool known = fstat(file, &status) == 0;
+  bool regular = known && S_ISREG(status.st_mode);
+  bool pipe = known && S_ISFIFO(status.st_mode);
+  if (!again && regular && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    complain("warning: users other than its owner have access to the password in %s (mode %03o): "
+             "chmod 600 it",
+             path, (unsigned)(status.st_mode & 0777));
+  if (!again && regular) secret->file = path;
+  const char *wrong =
+      again && !regular ? "it is no longer a file" : read_first_line(file, pipe, secret->text);
   (void)close(file);
   return wrong;
 }
@@ -150,10 +114,8 @@ static bool give_login(struct fairlock_login *login, void *context)
 {
   struct session *session = context;
   bool sentinel = login->sentinel;
-  const char *path = sentinel ? session->sentinel_password_file : session->password_file;
-  const char *wrong = NULL;
-  if (path != NULL)
-    wrong = read_again(sentinel ? session->sentinel_password : session->password, path);
+  struct secret *secret = sentinel ? &session->sentinel_secret : &session->secret;
+  const char *wrong = secret->file != NULL ? read_password(secret, secret->file, true) : NULL;
   pthread_mutex_lock(&session->addresses.mutex);
   snprintf(session->no_password, sizeof session->no_password, "%s%s",
            wrong != NULL ? "password file: " : "", wrong != NULL ? wrong : "");
@@ -169,20 +131,12 @@ static void wipe(char *value)
   memset(value, 0, strlen(value));
 }
 
-static char *copy_of(const char *text)
-{
-  char *copy = strdup(text);
-  if (copy != NULL) return copy;
-  complain("out of memory");
-  exit(EXIT_SYSTEM);
-}
-
 /* Removes a variable from the environment. Returns its value, to be freed, or NULL. */
 static char *take_from_environment(const char *name)
 {
   char *value = getenv(name);
   if (value == NULL) return NULL;
-  char *copy = copy_of(value);
+  char *copy = copied(value, strlen(value));
   wipe(value);
   (void)unsetenv(name);
   if (*copy != 0) return copy;
@@ -190,17 +144,14 @@ static char *take_from_environment(const char *name)
   return NULL;
 }
 
-/*
- * Removes passwords from the environment, because the command that we run need not be trustworthy.
- * The URL stays, without its password.
- */
+/* The command that we run need not be trustworthy. The URL stays, without its password. */
 static void take_secrets(struct session *session)
 {
   char *url = getenv("FAIRLOCK_URL");
-  session->given_password = take_from_environment("FAIRLOCK_PASSWORD");
-  session->given_sentinel_password = take_from_environment("FAIRLOCK_SENTINEL_PASSWORD");
+  session->secret.given = take_from_environment("FAIRLOCK_PASSWORD");
+  session->sentinel_secret.given = take_from_environment("FAIRLOCK_SENTINEL_PASSWORD");
   if (url == NULL) return;
-  char *without = copy_of(url);
+  char *without = copied(url, strlen(url));
   url_drop_password(without);
   if (strcmp(without, url) != 0) {
     wipe(url);
@@ -209,11 +160,15 @@ static void take_secrets(struct session *session)
   free(without);
 }
 
-/* The value of an environment variable; NULL if it is not set or empty. */
-static const char *from_environment(const char *name)
+const char *from_environment(const char *name)
 {
   const char *value = getenv(name);
   return value != NULL && *value != 0 ? value : NULL;
+}
+
+static void choose(const char **option, const char *variable)
+{
+  if (*option == NULL) *option = from_environment(variable);
 }
 
 #define NOT_PASSED_ON                                                                              \
@@ -226,35 +181,37 @@ static bool lacks_password(const struct session *session)
   return session->config.password == NULL && from_environment("FAIRLOCK_HOLDER") != NULL;
 }
 
-static int check_length(const char *password)
+/* Takes the password of the file, of the URL, or of the environment. Returns an exit status. */
+static int choose_password(struct secret *secret, const char *path, const char *of_url,
+                           const char **password)
 {
-  if (password == NULL || strlen(password) <= PASSWORD_MAX) return EXIT_DONE;
-  complain("the password has %zu bytes, and a server takes no more than %d", strlen(password),
+  *password = path != NULL ? secret->text : of_url != NULL ? of_url : secret->given;
+  const char *wrong = path != NULL ? read_password(secret, path, false) : NULL;
+  if (wrong != NULL) {
+    complain("cannot take the password from %s: %s", path, wrong);
+    return EXIT_NO_INPUT;
+  }
+  if (*password == NULL || strlen(*password) <= PASSWORD_MAX) return EXIT_DONE;
+  complain("the password has %zu bytes, and a server takes no more than %d", strlen(*password),
            PASSWORD_MAX);
   return EXIT_USAGE;
 }
 
-static int choose_password(struct session *session, const struct command_line *line)
+static int choose_login(struct session *session, const struct command_line *line)
 {
-  session->config.user = session->server.user;
-  if (line->password_file != NULL) {
-    session->config.password = session->password;
-    session->password_file = changing(line->password_file);
-    return read_password(session->password, line->password_file);
-  }
-  session->config.password = session->server.password;
-  if (session->config.password == NULL) session->config.password = session->given_password;
-  if (session->config.user != NULL && session->config.password == NULL) {
-    complain("the URL has a user but no password: write user:password@host, set FAIRLOCK_PASSWORD, "
-             "or use --password-file");
-    if (lacks_password(session)) fputs(NOT_PASSED_ON "\n", stderr);
-    return EXIT_USAGE;
-  }
-  return check_length(session->config.password);
+  struct fairlock_config *config = &session->config;
+  config->user = session->server.user;
+  int status = choose_password(&session->secret, line->password_file, session->server.password,
+                               &config->password);
+  if (status != EXIT_DONE || config->user == NULL || config->password != NULL) return status;
+  complain("the URL has a user but no password: write user:password@host, set FAIRLOCK_PASSWORD, "
+           "or use --password-file");
+  if (lacks_password(session)) fputs(NOT_PASSED_ON "\n", stderr);
+  return EXIT_USAGE;
 }
 
 /* Finds user and password for the Sentinels, which have users of their own. */
-static int choose_sentinel_password(struct session *session, const struct command_line *line)
+static int choose_sentinel_login(struct session *session, const struct command_line *line)
 {
   struct fairlock_topology *topology = &session->topology;
   topology->service = session->server.service;
@@ -264,24 +221,14 @@ static int choose_sentinel_password(struct session *session, const struct comman
                          "redis+sentinel://");
   }
   topology->sentinel_user = line->sentinel_user;
-  if (topology->sentinel_user == NULL)
-    topology->sentinel_user = from_environment("FAIRLOCK_SENTINEL_USER");
-  if (line->sentinel_password_file != NULL) {
-    topology->sentinel_password = session->sentinel_password;
-    session->sentinel_password_file = changing(line->sentinel_password_file);
-    return read_password(session->sentinel_password, line->sentinel_password_file);
-  }
-  topology->sentinel_password = session->given_sentinel_password;
-  if (topology->sentinel_user == NULL || topology->sentinel_password != NULL)
-    return check_length(topology->sentinel_password);
+  choose(&topology->sentinel_user, "FAIRLOCK_SENTINEL_USER");
+  int status = choose_password(&session->sentinel_secret, line->sentinel_password_file, NULL,
+                               &topology->sentinel_password);
+  if (status != EXIT_DONE || topology->sentinel_user == NULL || topology->sentinel_password != NULL)
+    return status;
   complain("there is a user for the Sentinels but no password: set FAIRLOCK_SENTINEL_PASSWORD, or "
            "use --sentinel-password-file");
   return EXIT_USAGE;
-}
-
-static void choose(const char **option, const char *variable)
-{
-  if (*option == NULL) *option = from_environment(variable);
 }
 
 /* Finds out which CAs to trust, and our certificate and key. */
@@ -314,9 +261,8 @@ static int choose_tls(struct session *session, const struct command_line *line)
 }
 
 /*
- * Sets our id, for people who look at the queue: what they have said or, by default, the host's name up
- * to its first dot, and our process id. Of a name that is too long, both ends stay, because those of
- * pods differ only at the end. The library adds what makes the id unique.
+ * Sets our id, for people: what they have said or, by default, the host's name up to its first dot,
+ * and our process id. Of a long name both ends stay, because those of pods differ only at the end.
  */
 static void name_client(struct session *session, const char *given)
 {
@@ -369,8 +315,8 @@ int session_prepare(struct session *session, const struct command_line *line)
   session->config.send_size = sizeof session->send;
   session->topology.replicas = line->replicas;
   session->topology.cluster = session->server.cluster;
-  int status = choose_password(session, line);
-  if (status == EXIT_DONE) status = choose_sentinel_password(session, line);
+  int status = choose_login(session, line);
+  if (status == EXIT_DONE) status = choose_sentinel_login(session, line);
   if (session->config.password != NULL || session->topology.sentinel_password != NULL)
     system_hide_memory();
   return status == EXIT_DONE ? choose_tls(session, line) : status;
@@ -427,9 +373,9 @@ static bool is_connected(struct session *session)
 }
 
 /*
- * Notes that the connection to the current address has ended, or was never made: why, and whether it
- * has sent us elsewhere. A Sentinel is not to blame while others answer, or if the server that they name
- * does not.
+ * Notes that the connection has ended, or was never made: why, and whether it has sent us
+ * elsewhere. A Sentinel is not to blame while others answer, or if the server that they name does
+ * not.
  */
 static void note_end(struct session *session, const char *why, bool sent_elsewhere)
 {
@@ -619,7 +565,7 @@ int session_open(struct session *session)
   note_addresses(session);
   int status = fairlock_client_init(&session->client, config, &session->noting);
   if (status != FAIRLOCK_OK) return status;
-  if (session->password_file != NULL || session->sentinel_password_file != NULL) {
+  if (session->secret.file != NULL || session->sentinel_secret.file != NULL) {
     session->credentials.function = give_login;
     session->credentials.context = session;
     status = fairlock_use_credentials(&session->client, &session->credentials);
@@ -641,10 +587,7 @@ int session_connect(struct session *session)
   return status == FAIRLOCK_OK ? EXIT_DONE : session_complain(session, status);
 }
 
-/*
- * True if the server refuses a password after it has accepted one. That may pass, because a new
- * password does not come into the file and to the server at the same moment.
- */
+/* True if a password is refused that was good. File and server do not change at once. */
 static bool changes(struct session *session)
 {
   struct fairlock_counters counters;
@@ -661,36 +604,60 @@ bool session_may_pass(struct session *session, int status)
          (status == FAIRLOCK_DENIED && changes(session));
 }
 
+#define NOT_REDIS                                                                                  \
+  "Is it a Redis server, 6.2 or newer, or a proxy that speaks RESP3 (for redis+sentinel://, a "    \
+  "Sentinel; with TLS, rediss://)? See --url."
+
+/* The exit statuses of the library's statuses, and what to do; others exit with UNREACHABLE. */
+static const struct meaning {
+  int status, exit;
+  const char *advice; /* NULL: none, or it depends on more */
+} meanings[] = {
+    {FAIRLOCK_OK, EXIT_DONE, NULL},
+    {FAIRLOCK_BUSY, EXIT_CONFLICT, NULL},
+    {FAIRLOCK_TIMEOUT, EXIT_CONFLICT, NULL},
+    {FAIRLOCK_NOT_HELD, EXIT_CONFLICT, NULL},
+    {FAIRLOCK_NOT_LISTENING, EXIT_CONFLICT, NULL},
+    {FAIRLOCK_LOST, EXIT_LOST, NULL},
+    {FAIRLOCK_DENIED, EXIT_DENIED, NULL},
+    {FAIRLOCK_UNTRUSTED, EXIT_DENIED,
+     "Check the trusted CAs (--cacert, --cacertdir), the server's name (--sni), and our "
+     "certificate "
+     "(--cert, --key)."},
+    {FAIRLOCK_READONLY, EXIT_READ_ONLY, "Name the master with --url or FAIRLOCK_URL."},
+    {FAIRLOCK_WRONG_SHARD, EXIT_READ_ONLY,
+     "Name the nodes of the cluster with --url redis+cluster://HOST:PORT,HOST:PORT."},
+    {FAIRLOCK_UNSUPPORTED, EXIT_PROTOCOL, NOT_REDIS},
+    {FAIRLOCK_REFUSED, EXIT_PROTOCOL, NULL},
+    {FAIRLOCK_PROTOCOL, EXIT_PROTOCOL, NOT_REDIS},
+    {FAIRLOCK_INVALID, EXIT_USAGE, NULL},
+    {FAIRLOCK_TOO_LONG, EXIT_USAGE, NULL},
+    {FAIRLOCK_OUTDATED, EXIT_OUTDATED,
+     "Use that release, or wait until nobody needs it: fairlock status says who holds."},
+    {FAIRLOCK_UNAVAILABLE, EXIT_UNREACHABLE,
+     "It is loading its data, busy with a script, has reached maxclients, or its cluster has a "
+     "part "
+     "without a master (CLUSTER INFO). Try again later."},
+    {FAIRLOCK_OOM, EXIT_UNREACHABLE, "Free some of its memory, or raise its maxmemory."},
+    {FAIRLOCK_MISCONF, EXIT_UNREACHABLE,
+     "See its log: it cannot save its data, or lacks replicas."},
+    {FAIRLOCK_UNSYNCED, EXIT_UNREACHABLE,
+     "See whether its replicas are connected (INFO replication), or ask for fewer with "
+     "--replicas."},
+    {0, EXIT_UNREACHABLE, NULL},
+};
+
+static const struct meaning *meaning_of(int status)
+{
+  const struct meaning *at = meanings;
+  while (at + 1 < meanings + sizeof meanings / sizeof meanings[0] && at->status != status)
+    at++;
+  return at;
+}
+
 int exit_status_of(int status)
 {
-  switch (status) {
-  case FAIRLOCK_OK:
-    return EXIT_DONE;
-  case FAIRLOCK_BUSY:
-  case FAIRLOCK_TIMEOUT:
-  case FAIRLOCK_NOT_HELD:
-  case FAIRLOCK_NOT_LISTENING:
-    return EXIT_CONFLICT;
-  case FAIRLOCK_LOST:
-    return EXIT_LOST;
-  case FAIRLOCK_DENIED:
-  case FAIRLOCK_UNTRUSTED:
-    return EXIT_DENIED;
-  case FAIRLOCK_READONLY:
-  case FAIRLOCK_WRONG_SHARD:
-    return EXIT_READ_ONLY;
-  case FAIRLOCK_UNSUPPORTED:
-  case FAIRLOCK_REFUSED:
-  case FAIRLOCK_PROTOCOL:
-    return EXIT_PROTOCOL;
-  case FAIRLOCK_INVALID:
-  case FAIRLOCK_TOO_LONG:
-    return EXIT_USAGE;
-  case FAIRLOCK_OUTDATED:
-    return EXIT_OUTDATED;
-  default:
-    return EXIT_UNREACHABLE;
-  }
+  return meaning_of(status)->exit;
 }
 
 /* True if the reason is `words`, which the system or the resolver says. Both may be cut off. */
@@ -802,8 +769,7 @@ static const char *advice_unsupported(const char *words)
   bool unknown = contains(words, "unknown command") || contains(words, "unsupported command");
   if (contains(words, "noproto") || (unknown && contains(words, "hello")))
     return "It does not speak RESP3 (HELLO 3), which fairlock needs: it is older than Redis 6, or "
-           "a "
-           "proxy without it. Name the server behind the proxy with --url or FAIRLOCK_URL.";
+           "a proxy without it. Name the server behind the proxy with --url or FAIRLOCK_URL.";
   if (unknown)
     return "It lacks a command that fairlock needs: HELLO 3 (RESP3), SUBSCRIBE, EVALSHA and EVAL, "
            "for example. Is it a proxy, or was a command renamed? Name the server itself with "
@@ -814,42 +780,11 @@ static const char *advice_unsupported(const char *words)
 static const char *advice(const struct session *session, int status, const char *address,
                           const char *words)
 {
-  const char *unsupported = advice_unsupported(words);
-  switch (status) {
-  case FAIRLOCK_UNREACHABLE:
-    return advice_unreachable(session, address, words);
-  case FAIRLOCK_DENIED:
-    return advice_denied(session, words);
-  case FAIRLOCK_REFUSED:
-    return unsupported;
-  case FAIRLOCK_UNTRUSTED:
-    return "Check the trusted CAs (--cacert, --cacertdir), the server's name (--sni), and our "
-           "certificate (--cert, --key).";
-  case FAIRLOCK_UNSUPPORTED:
-  case FAIRLOCK_PROTOCOL:
-    if (unsupported != NULL) return unsupported;
-    return "Is it a Redis server, 6.2 or newer, or a proxy that speaks RESP3 (for "
-           "redis+sentinel://, a Sentinel; with TLS, rediss://)? See --url.";
-  case FAIRLOCK_UNAVAILABLE:
-    return "It is loading its data, busy with a script, has reached maxclients, "
-           "or its cluster has a part without a master (CLUSTER INFO). Try again "
-           "later.";
-  case FAIRLOCK_READONLY:
-    return "Name the master with --url or FAIRLOCK_URL.";
-  case FAIRLOCK_OOM:
-    return "Free some of its memory, or raise its maxmemory.";
-  case FAIRLOCK_MISCONF:
-    return "See its log: it cannot save its data, or lacks replicas.";
-  case FAIRLOCK_UNSYNCED:
-    return "See whether its replicas are connected (INFO replication), or ask for fewer with "
-           "--replicas.";
-  case FAIRLOCK_OUTDATED:
-    return "Use that release, or wait until nobody needs it: fairlock status says who holds.";
-  case FAIRLOCK_WRONG_SHARD:
-    return "Name the nodes of the cluster with --url redis+cluster://HOST:PORT,HOST:PORT.";
-  default:
-    return NULL;
-  }
+  if (status == FAIRLOCK_UNREACHABLE) return advice_unreachable(session, address, words);
+  if (status == FAIRLOCK_DENIED) return advice_denied(session, words);
+  const struct meaning *meaning = meaning_of(status);
+  const char *unsupported = meaning->exit == EXIT_PROTOCOL ? advice_unsupported(words) : NULL;
+  return unsupported != NULL ? unsupported : meaning->advice;
 }
 
 void session_no_password(struct session *session, char text[FAIRLOCK_ERROR_SIZE])
@@ -890,7 +825,7 @@ char *session_place(const struct session *session, const char *address)
   bool said = *address == 0 || (authority != NULL && strcmp(authority + 3, address) == 0);
   const char *sentinel = is_sentinel(session, address) ? "Sentinel " : "";
   snprintf(text, sizeof text, said ? "%s" : "%s (%s%s)", url, sentinel, address);
-  return bytes_shown(text, strlen(text));
+  return printable(text, strlen(text));
 }
 
 char *session_url(const struct session *session)
@@ -907,7 +842,7 @@ char *session_url(const struct session *session)
   else
     snprintf(text, sizeof text, "%.*s%s%lu%s", (int)(size - end), server->shown, begin, number,
              server->shown + size - end);
-  return bytes_shown(text, strlen(text));
+  return printable(text, strlen(text));
 }
 
 char *session_words(const char *error)
@@ -915,7 +850,7 @@ char *session_words(const char *error)
   char text[FAIRLOCK_ERROR_SIZE + 5];
   bool cut = strlen(error) == FAIRLOCK_ERROR_SIZE - 1;
   snprintf(text, sizeof text, "%s%s%s", *error != 0 ? ": " : "", error, cut ? "..." : "");
-  return bytes_shown(text, strlen(text));
+  return printable(text, strlen(text));
 }
 
 static int failed(const struct session *session, int status, const char *address, const char *error,
@@ -938,8 +873,7 @@ int session_failed(const struct session *session, int status, const char *addres
   int result = failed(session, status, address, error, advice(session, status, address, error));
   if (status == FAIRLOCK_DENIED && session->server.moves)
     fputs("Where servers move, each has users of its own: after a fail-over, the new master may "
-          "lack this "
-          "one.\n",
+          "lack this one.\n",
           stderr);
   return result;
 }

@@ -45,22 +45,20 @@ struct addresses {
   bool connected, heard, tried;
 };
 
+/* A password. */
+struct secret {
+  char *given;              /* what was taken from the environment; NULL: nothing. Never freed */
+  const char *file;         /* read again for each connection; NULL: it does not change        */
+  char text[PASSWORD_SIZE]; /* what was read from a file                                       */
+};
+
 struct session {
   struct port_posix_server server;
 
-  /* passwords that were taken from the environment; NULL: none. Never freed */
-  char *given_password, *given_sentinel_password;
-  char password[PASSWORD_SIZE];
-  char sentinel_password[PASSWORD_SIZE];
-
-  /* the files from which passwords are read for each connection; NULL: they do not change */
-  const char *password_file, *sentinel_password_file;
+  struct secret secret, sentinel_secret;
   struct fairlock_credentials credentials;
 
-  /*
-   * why there was no password for the last connection; "": there was. The addresses' mutex guards
-   * it
-   */
+  /* why there was no password for the last connection; "": there was. The mutex guards it */
   char no_password[FAIRLOCK_ERROR_SIZE];
 
   /* TLS around the socket, if the URL asks for it */
@@ -79,25 +77,19 @@ struct session {
   unsigned char send[2048];
 };
 
-/*
- * Finds out the server and the password, and removes passwords from the environment. Opens no
- * connection. Returns EXIT_DONE, or an exit status after a complaint.
- */
+/* Finds out server and password, and takes passwords out of the environment. An exit status. */
 int session_prepare(struct session *session, const struct command_line *line);
 
-/*
- * Makes the client. The caller has filled in the rest of session->config before. Returns a status
- * of the library.
- */
+/* Makes the client. session->config has what the caller wants. Returns a status of the library. */
 int session_open(struct session *session);
 
 /* Ends what session_open() has begun. It may be called again. */
 void session_close(struct session *session);
 
 /*
- * Prepares *second for another connection to the same servers, as the same user, without a client.
- * Its transport is *second->below. session was prepared from line. Returns EXIT_DONE, or an exit
- * status after a complaint.
+ * Prepares another connection to the same servers, as the same user, without a client:
+ * second->below. session was prepared from line. Returns EXIT_DONE, or an exit status after a
+ * complaint.
  */
 int session_second(struct session *second, const struct session *session,
                    const struct command_line *line);
@@ -114,10 +106,7 @@ void session_current(struct session *session, char address[ADDRESS_SIZE]);
 /* Makes the client and connects. Returns EXIT_DONE, or an exit status after a complaint. */
 int session_connect(struct session *session);
 
-/*
- * Why the transport could last not connect, or was closed, in the words of the system, the resolver
- * or TLS; "": not known. connected: whether a connection was made.
- */
+/* Why the transport failed last, in words; "": not known. connected: it had a connection. */
 void session_reason(struct session *session, bool connected, char text[FAIRLOCK_ERROR_SIZE]);
 
 /* The same for the address of session_current(). A log function may call it. */
@@ -127,22 +116,21 @@ void session_current_reason(struct session *session, char text[FAIRLOCK_ERROR_SI
 void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR_SIZE]);
 
 /*
- * True if a failure may pass by itself. READONLY may if the URL names Sentinels or nodes of a
- * cluster, which know the new master. DENIED may if a password was accepted before, because it may
- * be changing.
+ * True if a failure may pass by itself: READONLY, if the URL names Sentinels or nodes of a cluster,
+ * and DENIED, if a password was accepted before, because it may be changing.
  */
 bool session_may_pass(struct session *session, int status);
 
 /* Why there was no password for the last connection; "": there was, or it needs none. */
 void session_no_password(struct session *session, char text[FAIRLOCK_ERROR_SIZE]);
 
+/* The value of an environment variable; NULL if it is not set or empty. */
+const char *from_environment(const char *name);
+
 /* The exit status for a status of the library. */
 int exit_status_of(int status);
 
-/*
- * "URL" or, if the URL does not have the address, "URL (address)", or "URL (Sentinel address)".
- * Printable; to be freed.
- */
+/* "URL", "URL (address)" or "URL (Sentinel address)". Printable; to be freed. */
 char *session_place(const struct session *session, const char *address);
 
 /* The URL without a user and a password, with the database unless that is 0. Printable; to be freed. */
@@ -151,10 +139,7 @@ char *session_url(const struct session *session);
 /* ": " and error, with "..." if it was cut off, or "" if it is empty. Printable; to be freed. */
 char *session_words(const char *error);
 
-/*
- * Prints that the server at address failed, its error text, and what to do. address and error may
- * be "". Returns the exit status.
- */
+/* Prints that a server failed, its error, and what to do. Returns the exit status. */
 int session_failed(const struct session *session, int status, const char *address,
                    const char *error);
 
@@ -164,5 +149,17 @@ int session_other_failed(const struct session *session, int status, const char *
 
 /* The same, with the address and the error text of the client. */
 int session_complain(struct session *session, int status);
+
+/*
+ * TLS. `make TLS=openssl` builds the command with tls/openssl.c; otherwise make takes tls/none.c,
+ * which only says that there is no TLS.
+ */
+
+/* Makes tls ready, around the transport below. Returns EXIT_DONE, or a status after a complaint. */
+int tls_prepare(struct port_openssl *tls, const struct port_openssl_config *config,
+                const struct port_transport *below);
+
+/* The reason for which TLS failed last; "": TLS has not failed. */
+void tls_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE]);
 
 #endif

@@ -5,17 +5,12 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
-/*
- * To be called first: ignores SIGXFSZ. From now on, a write to a file that has reached its limit
- * (ulimit -f) fails instead of ending this process.
- */
+/* Ignores SIGXFSZ: a write beyond the limit of ulimit -f fails, and does not end us. */
 void signals_outlive_limits(void);
 
-/*
- * From now on SIGCHLD, SIGCONT and the signals that the command has to get are queued. Returns a
- * descriptor that is readable when one is in the queue, or -1 with errno set.
- */
+/* From now on signals are queued. Returns a descriptor that tells, or -1 with errno set. */
 int signals_catch(void);
 
 /* Returns the next signal from the queue; 0: there is none. */
@@ -36,10 +31,25 @@ bool signals_stop_group(void);
 /* Sends a signal to the rest of our process group. */
 void signals_tell_group(int number);
 
-/*
- * Ends this process by a signal, so that its parent sees that, and without a core file. Returns
- * only if this is process 1 of a container, which a signal cannot end.
- */
+/* Ends us by a signal, without a core file. It returns only to process 1 of a container. */
 void signals_end_by(int number);
+
+/* The terminal, which only one process group at a time can read: it is lent to the command. */
+
+struct terminal {
+  int descriptor; /* -1: no terminal   */
+  bool lent;      /* to the command    */
+};
+
+void terminal_open(struct terminal *terminal);
+
+/* True if standard input and output are the terminal: the command seems to be interactive. */
+bool terminal_talks(const struct terminal *terminal);
+
+/* Makes `group` the foreground group, if ours is that. Returns true if so. */
+bool terminal_lend(struct terminal *terminal, pid_t group);
+
+/* Undoes that. */
+void terminal_take_back(struct terminal *terminal);
 
 #endif

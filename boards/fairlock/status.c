@@ -15,35 +15,6 @@
 #include "query.h"
 #include "text.h"
 
-#define USAGE "fairlock status [--json|--quiet] [OPTION]... NAME..."
-
-static const char *const help[] = {
-    "usage: " USAGE "\n"
-    "\n"
-    "Prints for each lock its holder, the hold count, for how long it has been held and the\n"
-    "fencing token, or all that if several share it, first the one whose lease ends last; then\n"
-    "the waiters, in order, and since when each may have waited: when its client first\n"
-    "connected. A waiter listens, or is silent (cut off, but it has its place), or dead (it\n"
-    "will be skipped), or unknown (of a later release, which this one cannot read).\n"
-    "\n"
-    "  --json               print a JSON object for each lock, one per line\n"
-    "  -q, --quiet          print nothing; exit status: 0 held (of several\n"
-    "                       locks: all), 1 free\n",
-    common_help,
-    "\n"
-    "Exit status: 0, also for a lock that is free (see --quiet), or 64 usage, 66 no password\n"
-    "file, 71 no output, 75 server unreachable or unable to serve, 76 protocol error, 77\n"
-    "denied, 78 a replica, or the wrong node of a cluster.\n",
-    NULL,
-};
-
-enum { OPTION_JSON = OPTION_OWN };
-
-static const struct option options[] = {COMMON_OPTIONS,
-                                        {"json", no_argument, NULL, OPTION_JSON},
-                                        {"quiet", no_argument, NULL, 'q'},
-                                        {0}};
-
 struct report {
   struct session session; /* reads locks */
   struct session second;  /* asks for the time */
@@ -51,12 +22,35 @@ struct report {
   bool json, quiet;
 };
 
+static const struct option_row options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct report, json), NULL,
+     .help = "print a JSON object for each lock, one per line"},
+    {"quiet", 'q', OPTION_FLAG, offsetof(struct report, quiet), NULL,
+     .help = "print nothing; exit status: 0 held (of several\nlocks: all), 1 free"},
+    {0},
+};
+
+static const struct command_line usage = {
+    .command = "status",
+    .usage = "fairlock status [--json|--quiet] [OPTION]... NAME...",
+    .about =
+        "\n"
+        "Prints for each lock its holder, the hold count, for how long it has been held and the\n"
+        "fencing token, or all that if several share it, first the one whose lease ends last; "
+        "then\n"
+        "the waiters, in order, and since when each may have waited: when its client first\n"
+        "connected. A waiter listens, or is silent (cut off, but it has its place), or dead (it\n"
+        "will be skipped), or unknown (of a later release, which this one cannot read).\n",
+    .statuses = "Exit status: 0, also for a lock that is free (see --quiet), or",
+    .options = options,
+};
+
 static void print_text(const char *name, const struct inspection *inspection, const char *server)
 {
   inspection_print_name(stdout, name, strlen(name));
   inspection_print_hold(stdout, inspection, true);
   fputs(inspection_waiters(inspection) == 0 ? ", nobody waits" : "", stdout);
-  char *shown = bytes_shown(server, strlen(server));
+  char *shown = printable(server, strlen(server));
   printf(", read from %s\n", shown);
   free(shown);
   inspection_print_sharers(stdout, inspection, SIZE_MAX);
@@ -76,10 +70,7 @@ static bool has_token(const struct inspection *inspection)
   return i < inspection->holder_count;
 }
 
-/*
- * The time of the server at address, by which holds have begun; -1: not known, or of no use. A second
- * connection asks for it, because the library has no function for that.
- */
+/* The server's time, by which holds began; -1: of no use. The library has no function for it. */
 static int64_t server_ms(struct report *report, const struct inspection *inspection,
                          const char *address)
 {
@@ -140,23 +131,18 @@ static int print_status(struct report *report, char **names)
 int status_command(int argc, char **argv)
 {
   static struct report report;
-  struct command_line line = {.command = "status", .usage = USAGE};
-  int option;
-  while ((option = next_option(&line, argc, argv, ":hq", options, help)) != -1) {
-    if (option != OPTION_JSON && option != 'q') return EXIT_USAGE;
-    if (option == 'q') report.quiet = true;
-    else report.json = true;
-  }
+  struct command_line line = usage;
+  if (parse_options(&line, &report, argc, argv) != EXIT_DONE) return EXIT_USAGE;
   if (report.json && report.quiet)
     return misused(&line, "--quiet prints nothing, --json does: give one of them");
-  if (optind == argc) return misused(&line, "the NAME of a lock is missing");
-  for (int i = optind; i < argc; i++) {
-    if (!good_name(&line, argv[i])) return EXIT_USAGE;
+  if (line.count == 0) return misused(&line, "the NAME of a lock is missing");
+  for (int i = 0; i < line.count; i++) {
+    if (!good_name(&line, line.arguments[i])) return EXIT_USAGE;
   }
   int status = session_prepare(&report.session, &line);
   if (status == EXIT_DONE && report.json)
     status = session_second(&report.second, &report.session, &line);
-  if (status == EXIT_DONE) status = print_status(&report, argv + optind);
+  if (status == EXIT_DONE) status = print_status(&report, line.arguments);
   free(line.url);
   return status;
 }

@@ -43,10 +43,7 @@ bool system_adopt(void)
   return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 }
 
-/*
- * What /proc/PID/stat says. The program's name in it, which is in parentheses, may have any
- * characters, but after it there is no other ')'.
- */
+/* What /proc/PID/stat says. After the program's name, which may be anything, is the last ')'. */
 struct process {
   int id;
   int parent;
@@ -81,10 +78,7 @@ static enum look look_at(const char *id, struct process *process)
   return found == 5 ? SEEN : UNKNOWN;
 }
 
-/*
- * True if there is a /proc, and it shows our PID namespace. One that was mounted in another has other
- * processes under the numbers that we know.
- */
+/* True if /proc shows our PID namespace, and not other processes under the numbers we know. */
 static bool proc_is_ours(void)
 {
   char line[128];
@@ -99,10 +93,7 @@ static bool proc_is_ours(void)
   return id == (int)getpid() && inner == 0;
 }
 
-/*
- * /proc also shows a process as a zombie when its first thread has ended and others still run. So
- * the number of threads counts, too.
- */
+/* A process whose first thread alone has ended is shown as a zombie, too. */
 static bool is_dead(const struct process *process)
 {
   return (process->state == 'Z' || process->state == 'X') && process->threads <= 1;
@@ -319,10 +310,7 @@ static bool close_range_of(int first, int last)
 }
 #endif
 
-/*
- * poll() with a time limit that counts while the machine is suspended, as CLOCK_BOOTTIME does: if
- * it is over by then, this returns as soon as the machine wakes.
- */
+/* poll() whose time limit counts while the machine is suspended, as CLOCK_BOOTTIME does. */
 static int poll_for(struct pollfd *sources, size_t count, int ms)
 {
   struct itimerspec due = {.it_value = {ms / 1000, (long)(ms % 1000) * 1000000L}};
@@ -355,10 +343,7 @@ bool system_adopt(void)
   return procctl(P_PID, getpid(), PROC_REAP_ACQUIRE, NULL) == 0;
 }
 
-/*
- * FreeBSD lists the descendants of a process that adopts, but not those below another one that
- * adopts. So this calls itself for each of those.
- */
+/* FreeBSD lists the descendants, but not those below another one that adopts: so this recurses. */
 int system_signal_below(pid_t root, pid_t except, pid_t group, const char *holder, int number)
 {
   struct procctl_reaper_status status;
@@ -448,10 +433,7 @@ bool system_fill_standard(void)
 {
   for (int i = 0; i <= STDERR_FILENO; i++) {
     if (fcntl(i, F_GETFD) >= 0) continue;
-    /*
-     * open() returns the lowest free descriptor, which is i. Standard input is opened for writing
-     * and the others for reading, so that reading or writing still fails.
-     */
+    /* open() returns i, the lowest that is free. The wrong way, so that using it still fails. */
     int way = i == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", way | O_CLOEXEC) < 0) return false;
   }

@@ -15,6 +15,29 @@
 
 #include "command.h"
 
+void *grown(void *memory, size_t size)
+{
+  void *more = realloc(memory, size);
+  if (more != NULL) return more;
+  complain("out of memory");
+  exit(EXIT_SYSTEM);
+}
+
+void *with_room(void *array, size_t count, size_t *room, size_t size)
+{
+  if (count < *room) return array;
+  *room = *room > 0 ? 2 * *room : 16;
+  return grown(array, *room * size);
+}
+
+char *copied(const void *bytes, size_t size)
+{
+  char *copy = grown(NULL, size + 1);
+  if (size > 0) memcpy(copy, bytes, size);
+  copy[size] = 0;
+  return copy;
+}
+
 /* Decodes the first character. Returns its size in bytes; 0: it is not well-formed UTF-8. */
 static size_t decode(const unsigned char *bytes, size_t size, uint32_t *character)
 {
@@ -37,9 +60,8 @@ static size_t decode(const unsigned char *bytes, size_t size, uint32_t *characte
 }
 
 /*
- * Characters that cannot be seen, and so would make two names look the same: control characters,
- * line separators, characters that change the direction of writing, and all others with Unicode's
- * property Default_Ignorable_Code_Point.
+ * Characters that cannot be seen, so that two names would look the same: control characters, line
+ * separators, changes of direction, and all others with Default_Ignorable_Code_Point.
  */
 static const struct {
   uint32_t first, last;
@@ -61,8 +83,7 @@ char *printable(const void *bytes, size_t size)
 {
   static const char digits[] = "0123456789abcdef";
   const unsigned char *from = bytes;
-  char *text = malloc(4 * size + 1);
-  if (text == NULL) return NULL;
+  char *text = grown(NULL, 4 * size + 1);
   char *to = text;
   while (size > 0) {
     uint32_t character = 0;
@@ -83,14 +104,6 @@ char *printable(const void *bytes, size_t size)
   }
   *to = 0;
   return text;
-}
-
-char *bytes_shown(const void *bytes, size_t size)
-{
-  char *shown = printable(bytes, size);
-  if (shown != NULL) return shown;
-  complain("out of memory");
-  exit(EXIT_SYSTEM);
 }
 
 /* An escape of JSON has 16 bits. A character with more bits becomes two surrogates. */

@@ -8,14 +8,20 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* realloc(), which ends the program when there is no memory. */
+void *grown(void *memory, size_t size);
+
+/* Returns the array of `count` elements with room for one more. */
+void *with_room(void *array, size_t count, size_t *room, size_t size);
+
+/* Returns a copy of bytes with a NUL after them, to be freed. */
+char *copied(const void *bytes, size_t size);
+
 /*
- * Returns a printable copy of bytes, to be freed; NULL when there is no memory. Bytes that are not
- * printable, well-formed UTF-8 become \xNN, and a backslash becomes two.
+ * Returns a printable copy of bytes, to be freed. Bytes that are not printable, well-formed UTF-8
+ * become \xNN, and a backslash becomes two.
  */
 char *printable(const void *bytes, size_t size);
-
-/* The same, but ends the program when there is no memory. */
-char *bytes_shown(const void *bytes, size_t size);
 
 /*
  * Prints "key":"bytes". JSON has text and no bytes, so bytes that are not well-formed UTF-8 become
@@ -26,10 +32,7 @@ void print_json_bytes(FILE *to, const char *key, const void *bytes, size_t size)
 /* Colours of text on a terminal. */
 enum paint { PLAIN, STRONG, GOOD, DOUBTFUL, BAD };
 
-/*
- * Returns what to print before text of that colour. It is "" if `to` is no terminal with colours,
- * or if the environment has NO_COLOR.
- */
+/* What to print before text of that colour; "" without colours, or with NO_COLOR. */
 const char *paint(FILE *to, enum paint how);
 
 /* True if the word, of `size` bytes, is in a list of words that are separated by spaces. */

@@ -3,10 +3,7 @@
 #ifndef URL_H
 #define URL_H
 
-/*
- * Overwrites the password in text, if it has one, with asterisks, which the process list then
- * shows.
- */
+/* Overwrites the password in text with asterisks, which the process list then shows. */
 void url_hide_password(char *text);
 
 /* Removes the password from text, if it has one, and leaves the rest as it was. */

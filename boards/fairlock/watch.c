@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,29 +16,8 @@
 #include "inspection.h"
 #include "text.h"
 
-#define USAGE       "fairlock watch [--interval SECONDS] [OPTION]... NAME"
 #define INTERVAL_MS 500U
 #define OTHER_LINES 4 /* lines of the picture other than those of waiters */
-
-static const char *const help[] = {
-    "usage: " USAGE "\n"
-    "\n"
-    "Shows who holds the lock NAME and who waits for it, live, until it is interrupted: since\n"
-    "when at the earliest, and for how long it has been seen to wait. When its output is not\n"
-    "a terminal, it prints a line for each change.\n"
-    "\n"
-    "  -i, --interval SECONDS\n"
-    "                       how often to look. Default: 0.5\n",
-    common_help,
-    "\n"
-    "Exit status: that of the signal that ends it (Ctrl-C), or 64 usage, 66 no password file,\n"
-    "71 no output, 75 server unreachable at the start, 76 protocol error, 77 denied, 78 a\n"
-    "replica, or the wrong node of a cluster.\n",
-    NULL,
-};
-
-static const struct option options[] = {
-    COMMON_OPTIONS, {"interval", required_argument, NULL, 'i'}, {0}};
 
 struct watch {
   struct session session;
@@ -52,17 +30,30 @@ struct watch {
   struct inspection seen;
 };
 
+static const struct option_row options[] = {
+    {"interval", 'i', OPTION_SECONDS, offsetof(struct watch, interval_ms), "SECONDS",
+     .help = "how often to look. Default: 0.5", .least = 10, .most = 3600000},
+    {0},
+};
+
+static const struct command_line usage = {
+    .command = "watch",
+    .usage = "fairlock watch [--interval SECONDS] [OPTION]... NAME",
+    .about =
+        "\n"
+        "Shows who holds the lock NAME and who waits for it, live, until it is interrupted: since\n"
+        "when at the earliest, and for how long it has been seen to wait. When its output is not\n"
+        "a terminal, it prints a line for each change.\n",
+    .statuses = "Exit status: that of the signal that ends it (Ctrl-C), or",
+    .options = options,
+};
+
 /* Prints the time of day, with milliseconds. */
-static void print_time(void)
+static void print_now(void)
 {
-  struct timeval now;
-  struct tm local;
-  char text[16];
-  gettimeofday(&now, NULL);
-  time_t seconds = now.tv_sec;
-  localtime_r(&seconds, &local);
-  strftime(text, sizeof text, "%H:%M:%S", &local);
-  printf("%s.%03d", text, (int)(now.tv_usec / 1000));
+  int64_t now = time_of_day_ms();
+  print_time(stdout, now, "%H:%M:%S");
+  printf(".%03d", (int)(now % 1000));
 }
 
 static size_t terminal_rows(void)
@@ -74,13 +65,19 @@ static size_t terminal_rows(void)
   return 24;
 }
 
-static void draw(struct watch *watch)
+/* The server that was asked, printable; to be freed. */
+static char *place_of(struct watch *watch)
 {
   char address[ADDRESS_SIZE];
   session_address(&watch->session, watch->status, address);
-  char *place = session_place(&watch->session, address);
+  return session_place(&watch->session, address);
+}
+
+static void draw(struct watch *watch)
+{
+  char *place = place_of(watch);
   fputs("\033[H\033[J", stdout); /* cursor home, erase what follows */
-  print_time();
+  print_now();
   printf("  %s%s%s on %s\n", paint(stdout, STRONG), watch->shown, paint(stdout, PLAIN), place);
   free(place);
   if (watch->status != FAIRLOCK_OK) {
@@ -105,14 +102,12 @@ static void draw(struct watch *watch)
 /* Prints the server that was asked, if it is not the one that was printed last. */
 static void print_place(struct watch *watch)
 {
-  char address[ADDRESS_SIZE];
-  session_address(&watch->session, watch->status, address);
-  char *place = session_place(&watch->session, address);
+  char *place = place_of(watch);
   bool same = watch->place != NULL && strcmp(place, watch->place) == 0;
   free(same ? place : watch->place);
   if (same) return;
   watch->place = place;
-  print_time();
+  print_now();
   printf("  %s: read from %s\n", watch->shown, place);
 }
 
@@ -127,7 +122,7 @@ static void print_party(const struct party *party, size_t number, const char *re
 
 static void print_line(const struct watch *watch)
 {
-  print_time();
+  print_now();
   printf("  %s: ", watch->shown);
   if (watch->status != FAIRLOCK_OK) {
     printf("%s; trying again\n", fairlock_status_text(watch->status));
@@ -184,19 +179,12 @@ static int watch_lock(struct watch *watch)
 int watch_command(int argc, char **argv)
 {
   static struct watch watch;
-  struct command_line line = {.command = "watch", .usage = USAGE};
-  int option;
+  struct command_line line = usage;
   watch.interval_ms = INTERVAL_MS;
-  while ((option = next_option(&line, argc, argv, ":hi:", options, help)) != -1) {
-    if (option != 'i' || !parse_seconds(&line, "-i", optarg, 10, 3600000, &watch.interval_ms))
-      return EXIT_USAGE;
-  }
-  if (optind == argc) return misused(&line, "the NAME of a lock is missing");
-  if (optind + 1 < argc)
-    return misused(&line, "one lock at a time: '%s' is one too many", argv[optind + 1]);
-  if (!good_name(&line, argv[optind])) return EXIT_USAGE;
-  watch.name = argv[optind];
-  watch.shown = bytes_shown(watch.name, strlen(watch.name));
+  if (parse_options(&line, &watch, argc, argv) != EXIT_DONE) return EXIT_USAGE;
+  watch.name = only_name(&line);
+  if (watch.name == NULL) return EXIT_USAGE;
+  watch.shown = printable(watch.name, strlen(watch.name));
   watch.terminal = isatty(STDOUT_FILENO) != 0;
   int status = session_prepare(&watch.session, &line);
   if (status == EXIT_DONE) status = session_connect(&watch.session);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fairlock load: what it loads, what it prints, and that it stays and loads again.
+# fairlock load: what it loads, what it prints, and what it says of failures.
 # shellcheck source=tests/support/lib.sh disable=SC2034,SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -51,10 +51,6 @@ test_is_what_others_load() {
 test_misuse() {
   expect 64 "$fairlock" load a
   said "it takes no arguments: 'a' is one too many"
-  for interval in 0 0.09 x 86401; do
-    expect 64 "$fairlock" load -i $interval
-    said '-i needs'
-  done
 }
 
 test_failures() {
@@ -71,76 +67,33 @@ test_failures() {
   said 'the server cannot be reached'
 }
 
-# Without the right it ends, with -i too, until it has loaded once. From then on it stays.
 test_right() {
   redis acl setuser loader on '>pw' +@all -script >"$dir/set"
   url=redis://loader:pw@127.0.0.1:$port
-  expect 77 timeout 60 "$fairlock" load --url "$url" -i 0.1
+  expect 77 "$fairlock" load --url "$url"
   said NOPERM
   said ... # the text is longer than the library keeps
   redis acl setuser loader '+script|load' >"$dir/set"
-  "$fairlock" load --url "$url" -i 0.1 >"$dir/out" 2>"$dir/err" </dev/null &
-  loader=$!
-  eventually test -s "$dir/out"
-  redis acl setuser loader -script >"$dir/set"
-  eventually grep -q NOPERM "$dir/err"
-  redis acl setuser loader '+script|load' >"$dir/set"
-  eventually sh -c "[ \$(wc -l <'$dir/out') = 2 ]"
-  kill $loader
-  ends 143 $loader
-}
-
-# The server restarts: it is loaded again, and each change is told once.
-test_interval() {
-  "$fairlock" load --json -i 0.1 >"$dir/out" 2>"$dir/err" </dev/null &
-  loader=$!
-  eventually test -s "$dir/out"
-  all=$(hashes)
-  redis script flush >"$dir/set"
-  eventually sh -c "redis-cli -p $port script exists ${all%%[!0-9a-f]*} | grep -q 1"
-  [ "$(wc -l <"$dir/out")" = 1 ] || fail "$(cat "$dir/out")"
-  stop_server
-  eventually grep -q 'cannot be reached' "$dir/err"
-  lines=$(wc -l <"$dir/err")
-  sleep 1
-  [ "$(wc -l <"$dir/err")" = "$lines" ] || fail "told again: $(cat "$dir/err")"
-  "$build/redis-server" --port "$port" --bind 127.0.0.1 --save '' --dir "$dir/$port" >"$dir/log" 2>&1 &
-  comes_up $! "$dir/log" 'ready to accept' || fail "the server does not start again: $(cat "$dir/log")"
-  eventually sh -c "[ \$(wc -l <'$dir/out') = 2 ]"
-  [ "$(known $all)" = 5 ] || fail "the server does not know $all"
-  redis config set requirepass secret >"$dir/set"
-  eventually grep -q NOAUTH "$dir/err"
-  redis --no-auth-warning -a secret config set requirepass '' >"$dir/set"
-  eventually sh -c "[ \$(wc -l <'$dir/out') = 3 ]"
-  kill $loader
-  ends 143 $loader
-  redis config set requirepass secret >"$dir/set"
-  expect 77 "$fairlock" load -i 0.1
+  expect 0 "$fairlock" load --url "$url"
 }
 
 # Redis 7.4 and later forget what came by EVAL, from a usual client, when 500 more have come; by then it is of no
-# use that it was also loaded. load -i loads it again, and from then on it stays.
+# use that it was also loaded. As the manual says: loaded first, or again once they are forgotten, scripts stay.
 test_evicted() {
   expect 0 "$fairlock" run a true
-  "$fairlock" load --json -i 0.1 >"$dir/out" 2>"$dir/err" </dev/null &
-  loader=$!
-  eventually test -s "$dir/out"
+  expect 0 "$fairlock" load --json
   all=$(hashes)
-  for first in 1 1001; do
-    seq $first $((first + 599)) | sed "s/.*/eval 'return &' 0/" | redis >"$dir/set"
-    eventually sh -c "[ \$(redis-cli -p $port script exists $(echo $all) | grep -c '1\$') = 5 ]"
-  done
-  kill $loader
-  ends 143 $loader
-  seq 2001 2600 | sed "s/.*/eval 'return &' 0/" | redis >"$dir/set"
+  seq 1 600 | sed "s/.*/eval 'return &' 0/" | redis >"$dir/set"
+  expect 0 "$fairlock" load
+  expect 0 "$fairlock" run a true
+  seq 1001 1600 | sed "s/.*/eval 'return &' 0/" | redis >"$dir/set"
   [ "$(known $all)" = 5 ] || fail "the server has forgotten $all"
-  # as the manual says: loaded first, they stay
   redis script flush >"$dir/set"
   expect 0 "$fairlock" load
   expect 0 "$fairlock" run a true
-  seq 3001 3600 | sed "s/.*/eval 'return &' 0/" | redis >"$dir/set"
+  seq 2001 2600 | sed "s/.*/eval 'return &' 0/" | redis >"$dir/set"
   [ "$(known $all)" = 5 ] || fail "the server has forgotten $all"
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests load is_what_others_load misuse failures right interval evicted
+run_tests load is_what_others_load misuse failures right evicted

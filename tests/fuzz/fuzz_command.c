@@ -5,6 +5,8 @@
  * The first byte of an input says which. Numbers are compared with a reference. What is printed of any
  * bytes must be well-formed, and the bytes must be readable from it.
  */
+#include <getopt.h>
+
 #include "command.h"
 #include "options.h"
 #include "text.h"
@@ -51,17 +53,16 @@ static void fuzz_numbers(const uint8_t *data, size_t size)
 {
   const struct command_line line = {.command = "test", .usage = "fairlock test"};
   uint32_t ms = 7;
-  int status = -7;
+  uint32_t status = 777;
   char *text = string_of(data, size);
   uint64_t expected = reference_ms(text);
   bool good = parse_seconds(&line, "-w", text, 100, 0x3fffffff, &ms);
   require(good == (expected >= 100 && expected <= 0x3fffffff),
           "seconds are taken only in their range");
   require(ms == (good ? expected : 7), "seconds are what they were");
-  good = parse_exit_status(&line, "-E", text, &status);
-  require(!good || (status >= 0 && status <= 255 && strtol(text, NULL, 10) == status),
-          "a status is what it was");
-  require(good || status == -7, "nothing comes of what is refused");
+  good = parse_count(&line, "-E", "an exit status", text, 0, 255, &status);
+  require(!good || (status <= 255 && strtoul(text, NULL, 10) == status), "a status is what it was");
+  require(good || status == 777, "nothing comes of what is refused");
   (void)good_name(&line, text);
   free(text);
 }
@@ -70,12 +71,22 @@ static void fuzz_numbers(const uint8_t *data, size_t size)
 static void fuzz_options(const uint8_t *data, size_t size)
 {
   enum { WORDS = 16 };
-  static const struct option options[] = {COMMON_OPTIONS,
-                                          {"wait", required_argument, NULL, OPTION_OWN},
-                                          {"json", no_argument, NULL, OPTION_OWN + 1},
-                                          {NULL, 0, NULL, 0}};
-  static const char *const help[] = {"help", NULL};
-  struct command_line line = {.command = "test", .usage = "fairlock test"};
+  struct {
+    uint32_t wait_ms;
+    bool json;
+    int choice;
+  } target = {.wait_ms = 7, .choice = -7};
+  static const struct choice choices[] = {{"term", 1}, {"ignore", 2}, {NULL, 0}};
+  const struct option_row options[] = {
+      {"wait", 'w', OPTION_SECONDS, (size_t)((char *)&target.wait_ms - (char *)&target), "SECONDS",
+       .least = 100, .most = 1000},
+      {"json", 'n', OPTION_FLAG, (size_t)((char *)&target.json - (char *)&target), NULL,
+       .help = "JSON"},
+      {"on", 0, OPTION_CHOICE, (size_t)((char *)&target.choice - (char *)&target), "ACTION",
+       .choices = choices},
+      {0}};
+  struct command_line line = {
+      .command = "test", .usage = "fairlock test", .options = options, .name_ends = true};
   char program[] = "test";
   char *words[WORDS + 2] = {program};
   int count = 1;
@@ -84,18 +95,19 @@ static void fuzz_options(const uint8_t *data, size_t size)
     const uint8_t *end = memchr(data + start, '\n', size - start);
     size_t length = end != NULL ? (size_t)(end - data) - start : size - start;
     words[count] = string_of(data + start, length);
-    helps = helps || strncmp(words[count], "--h", 3) == 0; /* which ends the program */
+    /* which ends the program */
+    helps = helps || (words[count][0] == '-' && strchr(words[count], 'h') != NULL);
     start += length + 1;
   }
   words[count] = NULL;
   optind = 0; /* start over */
-  for (int turn = 0; !helps; turn++) {
-    int option = next_option(&line, count, words, "+:w:n", options, help);
-    require(turn <= 4096, "options end");
-    if (option == -1 || option == '?') break;
-    require(option == 'w' || option == 'n' || option >= OPTION_OWN, "an option is one of ours");
-  }
-  require(helps || (optind >= 1 && optind <= count), "the operands are among the words");
+  int status = helps ? EXIT_USAGE : parse_options(&line, &target, count, words);
+  require(target.wait_ms == 7 || (target.wait_ms >= 100 && target.wait_ms <= 1000),
+          "seconds are in their range");
+  require(target.choice == -7 || target.choice == 1 || target.choice == 2, "a choice is one");
+  require(status == EXIT_USAGE || (line.count >= 0 && line.count < count &&
+                                   line.arguments + line.count == words + count),
+          "the operands are the last words");
   free(line.url);
   for (int i = 1; i < count; i++)
     free(words[i]);

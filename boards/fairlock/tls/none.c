@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command without TLS; see tls.h. */
-#include "../tls.h"
+/* The command without TLS; see session.h. */
+#include "../session.h"
 
 #include "../command.h"
 

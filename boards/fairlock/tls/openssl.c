@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command with TLS by OpenSSL; see tls.h. */
-#include "../tls.h"
+/* The command with TLS by OpenSSL; see session.h. */
+#include "../session.h"
 
 #include "../command.h"
 
