@@ -290,11 +290,16 @@ void inspection_print_outdated(FILE *to, const struct inspection *inspection)
     fprintf(to, ", %sused by a later release%s", paint(to, BAD), paint(to, PLAIN));
 }
 
-void inspection_print_hold(FILE *to, const struct inspection *inspection, bool with_ttl)
+void inspection_print_holders(FILE *to, const struct inspection *inspection, bool with_ttl)
 {
   if (inspection->shared) print_shared(to, inspection);
   else if (inspection->holder_count > 0) holder_print(to, inspection->holders, with_ttl);
   else fprintf(to, "%sfree%s", paint(to, GOOD), paint(to, PLAIN));
+}
+
+void inspection_print_hold(FILE *to, const struct inspection *inspection, bool with_ttl)
+{
+  inspection_print_holders(to, inspection, with_ttl);
   inspection_print_outdated(to, inspection);
 }
 

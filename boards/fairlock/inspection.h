@@ -72,6 +72,9 @@ void inspection_print_name(FILE *to, const void *name, size_t size);
 void inspection_print_outdated(FILE *to, const struct inspection *inspection);
 
 /* Prints who holds the lock, or how many; with_ttl: and for how long, unless they share it. */
+void inspection_print_holders(FILE *to, const struct inspection *inspection, bool with_ttl);
+
+/* Both: the holders, and whether a later release uses the lock. */
 void inspection_print_hold(FILE *to, const struct inspection *inspection, bool with_ttl);
 
 /* Prints a line for each of those who share the lock, at most `most` lines. */

@@ -328,17 +328,17 @@ static void print_entry(const struct list *list, const struct entry *entry)
   const struct inspection *inspection = &entry->inspection;
   inspection_print_name(stdout, entry->name, entry->size);
   if (inspection->shared || inspection->holder_count == 0) {
-    inspection_print_hold(stdout, inspection, false);
+    inspection_print_holders(stdout, inspection, false);
   } else {
     holder_begin(stdout, inspection->holders);
     holder_print_heard(stdout, inspection->holders);
     putchar(')');
-    inspection_print_outdated(stdout, inspection);
   }
   if (entry->longest_ms >= 0) {
     fputs(" for ", stdout);
     print_span(stdout, entry->longest_ms);
   }
+  inspection_print_outdated(stdout, inspection);
   printf(", %zu waiting\n", entry->waiters);
 }
 

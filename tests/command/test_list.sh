@@ -67,7 +67,7 @@ test_needs() {
   hold a
   redis hset 'fairlock:{a}' needs several >"$dir/out"
   expect 0 "$fairlock" list
-  printed ', used by a later release'
+  grep -qE '[)] for [0-9.]+ s, used by a later release, 0 waiting$' "$dir/out" || fail "$(cat "$dir/out")"
   expect 0 "$fairlock" status a
   printed ', used by a later release'
   expect 0 "$fairlock" status --json a
