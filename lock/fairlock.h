@@ -193,8 +193,8 @@ struct fairlock_config {
   uint32_t waiter_ms;   /* the waiter timeout: after so long a silence, a waiter loses its place. It
                            sends a heartbeat every two fifths of this. Raised to three round trips.
                            FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000 */
-  uint32_t claim_ms;    /* the claim: a handover not confirmed within this goes to the next waiter.
-                           At least what the message and the answer to its confirmation take, or
+  uint32_t claim_ms;    /* the claim: a handover not confirmed within this goes to the next, when
+                           that asks: at once if it is alive and has a claim_ms, too. At least what the message and the answer to its confirmation take, or
                            live waiters lose their turns; raised to three round trips.
                            FAIRLOCK_CLAIM_MIN_MS to waiter_ms; 0: waiter_ms */
   uint32_t response_ms; /* a later answer means a dead connection. Raised to half of it plus two
