@@ -22,411 +22,413 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {' ', 't'}, /* \204: " t" */
     {'a', 'l'}, /* \205: "al" */
     {'c', 0205}, /* \206: "cal" */
-    {'a', 0202}, /* \207: "a('" */
+    {' ', 'a'}, /* \207: " a" */
     {'d', '\n'}, /* \210: "d\n" */
     {0200, 0210}, /* \211: "end\n" */
     {'l', 'o'}, /* \212: "lo" */
     {0212, 0206}, /* \213: "local" */
     {'i', 'f'}, /* \214: "if" */
     {'h', 0200}, /* \215: "hen" */
-    {0204, 0215}, /* \216: " then" */
-    {'n', 'd'}, /* \217: "nd" */
+    {'n', 'd'}, /* \216: "nd" */
+    {0204, 0215}, /* \217: " then" */
     {0213, ' '}, /* \220: "local " */
     {0214, ' '}, /* \221: "if " */
-    {'a', 0217}, /* \222: "and" */
-    {'r', 'e'}, /* \223: "re" */
-    {'0', '0'}, /* \224: "00" */
-    {' ', 0222}, /* \225: " and" */
+    {'a', 0202}, /* \222: "a('" */
+    {0207, 0216}, /* \223: " and" */
+    {'r', 'e'}, /* \224: "re" */
+    {'0', '0'}, /* \225: "00" */
     {'o', 'r'}, /* \226: "or" */
-    {0225, ' '}, /* \227: " and " */
-    {0226, ' '}, /* \230: "or " */
-    {'s', 'e'}, /* \231: "se" */
-    {'.', '.'}, /* \232: ".." */
-    {0216, '\n'}, /* \233: " then\n" */
+    {'s', 'e'}, /* \227: "se" */
+    {0223, ' '}, /* \230: " and " */
+    {'.', '.'}, /* \231: ".." */
+    {0226, ' '}, /* \232: "or " */
+    {0217, '\n'}, /* \233: " then\n" */
     {',', '\''}, /* \234: ",'" */
     {'e', 'l'}, /* \235: "el" */
-    {0207, 'h'}, /* \236: "a('h" */
-    {0201, 'c'}, /* \237: "',c" */
-    {0216, ' '}, /* \240: " then " */
-    {'=', '='}, /* \241: "==" */
-    {'n', 'o'}, /* \242: "no" */
-    {0242, 't'}, /* \243: "not" */
-    {' ', 0230}, /* \244: " or " */
-    {0203, 0220}, /* \245: ")\nlocal " */
-    {'\'', 0232}, /* \246: "'.." */
-    {'u', 'b'}, /* \247: "ub" */
-    {'\n', 0220}, /* \250: "\nlocal " */
-    {0223, 't'}, /* \251: "ret" */
-    {0251, 'u'}, /* \252: "retu" */
-    {0252, 'r'}, /* \253: "retur" */
-    {0253, 'n'}, /* \254: "return" */
-    {'%', 'd'}, /* \255: "%d" */
+    {0201, 'c'}, /* \236: "',c" */
+    {'=', '='}, /* \237: "==" */
+    {'n', 'o'}, /* \240: "no" */
+    {0240, 't'}, /* \241: "not" */
+    {0203, 0220}, /* \242: ")\nlocal " */
+    {0222, 'h'}, /* \243: "a('h" */
+    {'\'', 0231}, /* \244: "'.." */
+    {'u', 'b'}, /* \245: "ub" */
+    {' ', 0232}, /* \246: " or " */
+    {0207, 0202}, /* \247: " a('" */
+    {0224, 't'}, /* \250: "ret" */
+    {0250, 'u'}, /* \251: "retu" */
+    {0251, 'r'}, /* \252: "retur" */
+    {0252, 'n'}, /* \253: "return" */
+    {'%', 'd'}, /* \254: "%d" */
+    {'\n', 0220}, /* \255: "\nlocal " */
     {')', 0211}, /* \256: ")end\n" */
     {0203, 0221}, /* \257: ")\nif " */
-    {0201, 'h'}, /* \260: "',h" */
-    {0243, ' '}, /* \261: "not " */
-    {'e', 'x'}, /* \262: "ex" */
-    {'s', 0247}, /* \263: "sub" */
-    {0235, 0231}, /* \264: "else" */
-    {0224, '0'}, /* \265: "000" */
-    {'t', 0237}, /* \266: "t',c" */
-    {'~', '='}, /* \267: "~=" */
-    {',', 'b'}, /* \270: ",b" */
-    {'d', 0235}, /* \271: "del" */
-    {0207, 'p'}, /* \272: "a('p" */
+    {0217, ' '}, /* \260: " then " */
+    {0201, 'h'}, /* \261: "',h" */
+    {0241, ' '}, /* \262: "not " */
+    {'e', 'x'}, /* \263: "ex" */
+    {'s', 0245}, /* \264: "sub" */
+    {0235, 0227}, /* \265: "else" */
+    {0225, '0'}, /* \266: "000" */
+    {'t', 0236}, /* \267: "t',c" */
+    {'~', '='}, /* \270: "~=" */
+    {',', 'b'}, /* \271: ",b" */
+    {'d', 0235}, /* \272: "del" */
     {'o', 'n'}, /* \273: "on" */
     {0201, 'j'}, /* \274: "',j" */
-    {' ', 0246}, /* \275: " '.." */
+    {' ', 0244}, /* \275: " '.." */
     {'\'', ')'}, /* \276: "')" */
     {'0', ','}, /* \277: "0," */
     {0211, 0211}, /* \300: "end\nend\n" */
     {'0', '\''}, /* \301: "0'" */
     {'1', ','}, /* \302: "1," */
-    {0236, 0231}, /* \303: "a('hse" */
-    {'i', 's'}, /* \304: "is" */
-    {'c', 't'}, /* \305: "ct" */
-    {'(', 'b'}, /* \306: "(b" */
-    {0214, 0204}, /* \307: "if t" */
-    {'\n', 0221}, /* \310: "\nif " */
-    {0211, 0221}, /* \311: "end\nif " */
-    {':', 0263}, /* \312: ":sub" */
-    {0312, '('}, /* \313: ":sub(" */
-    {0207, 'l'}, /* \314: "a('l" */
-    {'m', 'a'}, /* \315: "ma" */
-    {0262, 'p'}, /* \316: "exp" */
-    {0316, 'i'}, /* \317: "expi" */
-    {0317, 0223}, /* \320: "expire" */
-    {0201, 'l'}, /* \321: "',l" */
-    {',', 'e'}, /* \322: ",e" */
-    {0254, '{'}, /* \323: "return{" */
-    {'+', ')'}, /* \324: "+)" */
-    {',', 'q'}, /* \325: ",q" */
-    {0254, ' '}, /* \326: "return " */
-    {',', 'd'}, /* \327: ",d" */
-    {0236, 0271}, /* \330: "a('hdel" */
-    {0241, '\''}, /* \331: "=='" */
-    {')', 0230}, /* \332: ")or " */
-    {'u', '='}, /* \333: "u=" */
-    {0315, 't'}, /* \334: "mat" */
-    {0303, 0266}, /* \335: "a('hset',c" */
-    {'\'', 0275}, /* \336: "' '.." */
-    {'f', '}'}, /* \337: "f}" */
-    {0223, 'd'}, /* \340: "red" */
-    {0340, 0304}, /* \341: "redis" */
-    {'u', 'n'}, /* \342: "un" */
-    {'g', 'e'}, /* \343: "ge" */
-    {'l', 'e'}, /* \344: "le" */
-    {0313, 0302}, /* \345: ":sub(1," */
-    {'i', 0217}, /* \346: "ind" */
-    {'r', '['}, /* \347: "r[" */
-    {0207, 'z'}, /* \350: "a('z" */
-    {'+', '1'}, /* \351: "+1" */
-    {0272, 0320}, /* \352: "a('pexpire" */
+    {'i', 's'}, /* \303: "is" */
+    {'c', 't'}, /* \304: "ct" */
+    {'(', 'b'}, /* \305: "(b" */
+    {0214, 0204}, /* \306: "if t" */
+    {'\n', 0221}, /* \307: "\nif " */
+    {0211, 0221}, /* \310: "end\nif " */
+    {':', 0264}, /* \311: ":sub" */
+    {0311, '('}, /* \312: ":sub(" */
+    {'m', 'a'}, /* \313: "ma" */
+    {0222, 'p'}, /* \314: "a('p" */
+    {0263, 'p'}, /* \315: "exp" */
+    {0315, 'i'}, /* \316: "expi" */
+    {0316, 0224}, /* \317: "expire" */
+    {0201, 'l'}, /* \320: "',l" */
+    {',', 'e'}, /* \321: ",e" */
+    {0253, '{'}, /* \322: "return{" */
+    {'+', ')'}, /* \323: "+)" */
+    {',', 'q'}, /* \324: ",q" */
+    {',', 'd'}, /* \325: ",d" */
+    {0247, 'h'}, /* \326: " a('h" */
+    {0237, '\''}, /* \327: "=='" */
+    {0222, 'l'}, /* \330: "a('l" */
+    {'u', '='}, /* \331: "u=" */
+    {0313, 't'}, /* \332: "mat" */
+    {0243, 0227}, /* \333: "a('hse" */
+    {'\'', 0275}, /* \334: "' '.." */
+    {'f', '}'}, /* \335: "f}" */
+    {0224, 'd'}, /* \336: "red" */
+    {0336, 0303}, /* \337: "redis" */
+    {'u', 'n'}, /* \340: "un" */
+    {0253, ' '}, /* \341: "return " */
+    {'g', 'e'}, /* \342: "ge" */
+    {')', 0232}, /* \343: ")or " */
+    {0267, 0234}, /* \344: "t',c,'" */
+    {'l', 'e'}, /* \345: "le" */
+    {0272, 0236}, /* \346: "del',c" */
+    {0312, 0302}, /* \347: ":sub(1," */
+    {'i', 0216}, /* \350: "ind" */
+    {'r', '['}, /* \351: "r[" */
+    {'+', '1'}, /* \352: "+1" */
     {0234, '1'}, /* \353: ",'1" */
-    {0224, 0265}, /* \354: "00000" */
+    {0225, 0266}, /* \354: "00000" */
     {'\'', 0203}, /* \355: "')\n" */
-    {'i', '='}, /* \356: "i=" */
-    {'?', 0255}, /* \357: "?%d" */
-    {0341, '.'}, /* \360: "redis." */
-    {0206, 'l'}, /* \361: "call" */
-    {'f', 0342}, /* \362: "fun" */
-    {0362, 0305}, /* \363: "funct" */
-    {0363, 'i'}, /* \364: "functi" */
-    {0364, 0273}, /* \365: "function" */
-    {0365, ' '}, /* \366: "function " */
-    {'(', 0255}, /* \367: "(%d" */
-    {0236, 0343}, /* \370: "a('hge" */
+    {0230, 0262}, /* \356: " and not " */
+    {'i', '='}, /* \357: "i=" */
+    {'?', 0254}, /* \360: "?%d" */
+    {0337, '.'}, /* \361: "redis." */
+    {0206, 'l'}, /* \362: "call" */
+    {'f', 0340}, /* \363: "fun" */
+    {0363, 0304}, /* \364: "funct" */
+    {0364, 'i'}, /* \365: "functi" */
+    {0365, 0273}, /* \366: "function" */
+    {0366, ' '}, /* \367: "function " */
+    {'(', 0254}, /* \370: "(%d" */
     {'c', 'h'}, /* \371: "ch" */
     {'u', 'm'}, /* \372: "um" */
     {0213, 0204}, /* \373: "local t" */
-    {0307, 0233}, /* \374: "if t then\n" */
+    {0306, 0233}, /* \374: "if t then\n" */
     {',', 'n'}, /* \375: ",n" */
     {'e', 'r'}, /* \376: "er" */
-    {'\n', 0264}, /* \377: "\nelse" */
+    {'\n', 0265}, /* \377: "\nelse" */
     {0, 0},
-    {0344, 'a'}, /* \001: "lea" */
-    {01, 0231}, /* \002: "lease" */
-    {0227, 0261}, /* \003: " and not " */
-    {0330, 0237}, /* \004: "a('hdel',c" */
-    {'y', '('}, /* \005: "y(" */
-    {0232, 0336}, /* \006: "..' '.." */
-    {0360, 'p'}, /* \007: "redis.p" */
-    {07, 0361}, /* \010: "redis.pcall" */
-    {0367, 0324}, /* \011: "(%d+)" */
+    {0345, 'a'}, /* \001: "lea" */
+    {01, 0227}, /* \002: "lease" */
+    {'z', '('}, /* \003: "z(" */
+    {0231, 0334}, /* \004: "..' '.." */
+    {0361, 'p'}, /* \005: "redis.p" */
+    {05, 0362}, /* \006: "redis.pcall" */
+    {0370, 0323}, /* \007: "(%d+)" */
+    {'\n', 0211}, /* \010: "\nend\n" */
+    {'i', 'n'}, /* \011: "in" */
     {0, 0},
-    {'\n', 0211}, /* \013: "\nend\n" */
-    {'i', 'n'}, /* \014: "in" */
-    {':', 0334}, /* \015: ":mat" */
-    {015, 0371}, /* \016: ":match" */
-    {016, 0202}, /* \017: ":match('" */
-    {'s', '='}, /* \020: "s=" */
-    {'+', '0'}, /* \021: "+0" */
-    {'=', '\''}, /* \022: "='" */
-    {'f', 0205}, /* \023: "fal" */
-    {023, 0231}, /* \024: "false" */
-    {'-', '2'}, /* \025: "-2" */
-    {'(', 'e'}, /* \026: "(e" */
-    {0335, 0234}, /* \027: "a('hset',c,'" */
-    {0277, 0337}, /* \030: "0,f}" */
-    {'o', 'k'}, /* \031: "ok" */
-    {031, 0200}, /* \032: "oken" */
-    {'b', '='}, /* \033: "b=" */
-    {'\'', 0276}, /* \034: "'')" */
-    {0225, '('}, /* \035: " and(" */
-    {0314, 0346}, /* \036: "a('lind" */
-    {036, 0262}, /* \037: "a('lindex" */
+    {':', 0332}, /* \013: ":mat" */
+    {013, 0371}, /* \014: ":match" */
+    {014, 0202}, /* \015: ":match('" */
+    {'s', '='}, /* \016: "s=" */
+    {'+', '0'}, /* \017: "+0" */
+    {'=', '\''}, /* \020: "='" */
+    {'f', 0205}, /* \021: "fal" */
+    {021, 0227}, /* \022: "false" */
+    {'-', '2'}, /* \023: "-2" */
+    {'(', 'e'}, /* \024: "(e" */
+    {0272, 0261}, /* \025: "del',h" */
+    {0277, 0335}, /* \026: "0,f}" */
+    {'o', 'k'}, /* \027: "ok" */
+    {027, 0200}, /* \030: "oken" */
+    {'b', '='}, /* \031: "b=" */
+    {'\'', 0276}, /* \032: "'')" */
+    {0223, '('}, /* \033: " and(" */
+    {0350, 0263}, /* \034: "index" */
+    {034, 0274}, /* \035: "index',j" */
+    {'1', 0266}, /* \036: "1000" */
+    {0217, 0247}, /* \037: " then a('" */
 };
 
 static const PORT_FLASH uint8_t common[] =
-    "\220h,j,l,c=\342pack(KEYS\245e\270,x,R\327,u,k=ARGV[1]\017^(%S\324 " /* local h,j,l,c=unpack(KEYS)\nlocal e,b,x,R,d,u,k=ARGV[1]:match('^(%S+)  */
-    "\011 (%-\357\324(C\357*) \011(%+?) ?\367*)$'\245H=3\354\250a=\360" /* (%d+) (%-?%d+)(C?%d*) (%d+)(%+?) ?(%d*)$')\nlocal H=300000\nlocal a=redis. */
-    "\361\250C=\207time'\245v=C[1]\232\202\354\246C[2])\313-6\245" /* call\nlocal C=a('time')\nlocal v=C[1]..('00000'..C[2]):sub(-6)\nlocal  */
-    "f=t\273\372b\376(v\345-4)\257f>b\021\035k\331'\244x\232d\267'\224\276t\215 \323" /* f=tonumber(v:sub(1,-4))\nif f>b+0 and(k=='' or x..d~='00')then return{ */
-    "\025,\030\211\220g=\037\274\234\301\245I=g\227\350sco\223\321\322\245" /* -2,0,f}end\nlocal g=a('lindex',j,'0')\nlocal I=g and a('zscore',l,e)\nlocal  */
-    "L=d\267'\301\227e\244g\244e\250r=\236m\343\266\234t\032\201'\223\002d\201'w\032" /* L=d~='0' and e or g or e\nlocal r=a('hmget',c,'token','released','woken */
-    "\201L\234needs'\245m,w,M=\3471]\230'0\201\3472]\230'0\201\3473]\250\033t\273\372b\376" /* ',L,'needs')\nlocal m,w,M=r[1]or '0',r[2]or '0',r[3]\nlocal b=tonumber */
-    "(m\3320\250\366\005d\245i\375=\272ttl\237)\327\351728\354\310i<" /* (m)or 0\nlocal function y(d)\nlocal i,n=a('pttl',c),d+172800000\nif i< */
-    "d+864\354\227\010\202p\320\237\375)\2671\233\221i<0\240\207\271\237" /* d+86400000 and redis.pcall('pexpire',c,n)~=1 then\nif i<0 then a('del',c */
-    "\256\352\237\375\203\300\220\366J(d\257g\240\010" /* )end\na('pexpire',c,n)\nend\nend\nlocal function J(d)\nif g then redis.pcall */
-    "\202zadd\321\234XX\201f+d+H\351\224,g\256\211\220\366K(n\327,o\245\356" /* ('zadd',l,'XX',f+d+H+100,g)end\nend\nlocal function K(n,d,o)\nlocal i= */
-    "v\310b>=v\021\227b<2^53\240\356\202%.0f\276:f\226\334\306\351\256\220p=m\345" /* v\nif b>=v+0 and b<2^53 then i=('%.0f'):format(b+1)end\nlocal p=m:sub(1, */
-    "-10)\267v\345-10\257p\227\236l\200\237)>6\233f\230D\325 \014 ipairs(\370" /* -10)~=v:sub(1,-10)\nif p and a('hlen',c)>6 then\nfor D,q in ipairs(a('hge */
-    "t\205l\237))do\310D%2\2411\227q:f\346(g\227'^suspe\305:'\244':\276t\215 \004" /* tall',c))do\nif D%2==1 and q:find(g and '^suspect:' or ':')then a('hdel',c */
-    "\325\256\300\220q=i\232(o\3311'\227\336d\232u\244'\355\027" /* ,q)end\nend\nend\nlocal q=i..(o=='1' and ' '..d..u or '')\na('hset',c,' */
-    "t\032\201i\234hold\376\201n\234\223\002d\201w\234\002\201q\257p \226#d>7\240\005d\256" /* token',i,'holder',n,'released',w,'lease',q)\nif p or#d>7 then y(d)end\n */
-    "\303t\260\375,o\257\010\202p\320\260\327)\2671\233\207\271\260\203\352" /* a('hset',h,n,o)\nif redis.pcall('pexpire',h,d)~=1 then\na('del',h)\na('pexpire */
-    "\260\327\203\211\326i\013" /* ',h,d)\nend\nreturn i\nend\n */
+    "\220h,j,l,c=\340pack(KEYS\242e\271,y,R\325,u,k=ARGV[1]\015^(%S\323 " /* local h,j,l,c=unpack(KEYS)\nlocal e,b,y,R,d,u,k=ARGV[1]:match('^(%S+)  */
+    "\007 (%-\360\323(C\360*) \007(%+?) ?\370*)$'\242H=3\354\n\213\207=\361" /* (%d+) (%-?%d+)(C?%d*) (%d+)(%+?) ?(%d*)$')\nlocal H=300000\nlocal a=redis. */
+    "\362\255C=\222time'\242v=C[1]\231\202\354\244C[2])\312-6\242" /* call\nlocal C=a('time')\nlocal v=C[1]..('00000'..C[2]):sub(-6)\nlocal  */
+    "f=t\273\372b\376(v\347-4)\257f>b\017\033k\327'\246y\231d\270'\225\276t\215 \322" /* f=tonumber(v:sub(1,-4))\nif f>b+0 and(k=='' or y..d~='00')then return{ */
+    "\023,\026\211\220g=\330\035\234\301\242I=g\223\247zsco\224\320\321\242" /* -2,0,f}end\nlocal g=a('lindex',j,'0')\nlocal I=g and a('zscore',l,e)\nlocal  */
+    "L=d\270'\301\230e\246g\246e\255r=\243m\342\344t\030\201'\224\002d\201'w\030" /* L=d~='0' and e or g or e\nlocal r=a('hmget',c,'token','released','woken */
+    "\201L\234needs'\242m,w,M=\3511]\232'0\201\3512]\232'0\201\3513]\255\031t\273\372b\376" /* ',L,'needs')\nlocal m,w,M=r[1]or '0',r[2]or '0',r[3]\nlocal b=tonumber */
+    "(m\3430\255\367\003d\242i\375=\314ttl\236)\325\352728\354\307i<" /* (m)or 0\nlocal function z(d)\nlocal i,n=a('pttl',c),d+172800000\nif i< */
+    "d+864\354\230\006\202p\317\236\375)\2701\233\221i<0\037\346" /* d+86400000 and redis.pcall('pexpire',c,n)~=1 then\nif i<0 then a('del',c */
+    "\256\314\317\236\375\203\300\220\367J(d\257g\260\006" /* )end\na('pexpire',c,n)\nend\nend\nlocal function J(d)\nif g then redis.pcall */
+    "\202zadd\320\234XX\201f+d+H\352\225,g\256\211\220\367K(n\325,o\242\357" /* ('zadd',l,'XX',f+d+H+100,g)end\nend\nlocal function K(n,d,o)\nlocal i= */
+    "v\307b>=v\017\230b<2^53\260\357\202%.0f\276:f\226\332\305\352\256\220p=m\347" /* v\nif b>=v+0 and b<2^53 then i=('%.0f'):format(b+1)end\nlocal p=m:sub(1, */
+    "-10)\270v\347-10\257p\223\326l\200\236)>6\233f\232D\324 \011 ipairs(\243" /* -10)~=v:sub(1,-10)\nif p and a('hlen',c)>6 then\nfor D,q in ipairs(a('h */
+    "\342t\205l\236))do\307D%2\2371\230q:f\350(g\230'^suspe\304:'\246':\276t\215\326" /* getall',c))do\nif D%2==1 and q:find(g and '^suspect:' or ':')then a('h */
+    "\346\324\256\300\220q=i\231(o\3271'\230\334d\231u\246'\355\333" /* del',c,q)end\nend\nend\nlocal q=i..(o=='1' and ' '..d..u or '')\na('hse */
+    "\344t\030\201i\234hold\376\201n\234\224\002d\201w\234\002\201q\257p \226#d>7\260\003" /* t',c,'token',i,'holder',n,'released',w,'lease',q)\nif p or#d>7 then z( */
+    "d\256\333t\261\375,o\257\006\202p\317\261\325)\2701\233\222\025" /* d)end\na('hset',h,n,o)\nif redis.pcall('pexpire',h,d)~=1 then\na('del',h */
+    "\203\314\317\261\325\203\211\341i\010" /* )\na('pexpire',h,d)\nend\nreturn i\nend\n */
     ;
 
 static const PORT_FLASH uint8_t hand_over[] =
-    "\220N\0225\265'\250O\022([1-9]\255\255\255\255\357\357\357\357?)%f[ %z]'\250\366" /* local N='5000'\nlocal O='([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]'\nlocal function  */
-    "P\306\245q\022\341s\273_\212ck__\371ann\235\246j\31320)\232':\246b\250n,\020\272" /* P(b)\nlocal q='redisson_lock__channel'..j:sub(20)..':'..b\nlocal n,s=a('p */
-    "\247\263\201'n\372\263\201q)[2]>0\227'p\247l\304h\201a\310\261n\233\020\010\n" /* ubsub','numsub',q)[2]>0 and 'publish',a\nif not n then\ns=redis.pcall\n */
-    "\373=\010\202p\247\263\201'shardn\372\263\201q)[2]\nn=t\225\204>0\227'sp\247" /* local t=redis.pcall('pubsub','shardnumsub',q)[2]\nn=t and t>0 and 'spub */
-    "l\304h'\013\326n\325,s\013\220\366B\306\203\004\234suspe\305" /* lish'\nend\nreturn n,q,s\nend\nlocal function B(b)\na('hdel',c,'suspect */
-    ":\246b\257\261g\240\326\004\270\256\373\310b\241g\233" /* :'..b)\nif not g then return a('hdel',c,b)end\nlocal t\nif b==g then\n */
-    "g=\037\274\353\355t=g\035\370\266,g\332\034:f\346\202 C\355\211\314" /* g=a('lindex',j,'1')\nt=g and(a('hget',c,g)or ''):find(' C')\nend\na('l */
-    "\223m\274\353\201b\203\004\270\203\350\223m\321\270\203\374\220n\325,\020P(" /* rem',j,'1',b)\na('hdel',c,b)\na('zrem',l,b)\nif t then\nlocal n,q,s=P( */
-    "g\257n\240s(n\325\234\301\256\300\220\366Q(t,G\245n," /* g)\nif n then s(n,q,'0')end\nend\nend\nlocal function Q(t,G)\nlocal n, */
-    "F=\277\024\nwhi\344\204rue do\250\033g\310n>0\240\033\037\274\375\256" /* F=0,false\nwhile true do\nlocal b=g\nif n>0 then b=a('lindex',j,n)end\n */
-    "\221\261b\244b\241t\240\326\261F \211\373\325,\020P\306\245P=b\241L" /* if not b or b==t then return not F end\nlocal t,q,s=P(b)\nlocal P=b==L */
-    "\227\3474]\230\370\266\270\245L,S,\333(P\244\034\017^\011 \011\275" /*  and r[4]or a('hget',c,b)\nlocal L,S,u=(P or ''):match('^(%d+) (%d+) '.. */
-    "O\257u\233\221L*1\265+S/1\265+u<=f\233B\306\203\264\221F\233\326" /* O)\nif u then\nif L*1000+S/1000+u<=f then\nB(b)\nelseif F then\nreturn  */
-    "\024\377\374\333P\017 C\246O\332u\n\330\260\270\245L=K" /* false\nelseif t then\nu=P:match(' C'..O)or u\na('hdel',h,b)\nlocal L=K */
-    "\306,u\234\301\257G\227G\267b\240\330\260,G\256B\306\203J(u\203s(t\325,L\006" /* (b,u,'0')\nif G and G~=b then a('hdel',h,G)end\nB(b)\nJ(u)\ns(t,q,L..' '.. */
-    "v\345-4)\006u\203\326'giv\200'\377\nn=n\351\013\264\250G=" /* v:sub(1,-4)..' '..u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal G= */
-    "\350sco\223\321\270\332'\301\250L,O\022suspe\305:\246b\270\006G\250\333n\2410" /* a('zscore',l,b)or '0'\nlocal L,O='suspect:'..b,b..' '..G\nlocal u=n==0 */
-    "\227M\241O\225\204\273\372b\376(\370\266\234s\014ce\276\3320\n\307\227F\240\326" /*  and M==O and tonumber(a('hget',c,'since'))or 0\nif t and F then return  */
-    "\024 \311u+3*N<f\244u>f\233\333f\n\374\027w\032\201" /* false end\nif u+3*N<f or u>f then\nu=f\nif t then\na('hset',c,'woken', */
-    "O\234s\014ce\201f\203\0050\203\264\250O,D=(\370\266,L\332\034\017(%S\324 " /* O,'since',f)\ny(0)\nelse\nlocal O,D=(a('hget',c,L)or ''):match('(%S+)  */
-    "\011'\257O\267G\244D\021>f\233\335,L,G\006f\203\0050\203\264\n\333" /* (%d+)')\nif O~=G or D+0>f then\na('hset',c,L,G..' '..f)\ny(0)\nelse\nu= */
-    "D\n\300\311u+N<=f\244\243\204\227G\021<=f\233B\306\203\264\374" /* D\nend\nend\nend\nif u+N<=f or not t and G+0<=f then\nB(b)\nelseif t then\n */
-    "f\230\333\277n-1 do\n\350\014crby\321,H,\037\274,u)\203\311n>0\233\314" /* for u=0,n-1 do\na('zincrby',l,H,a('lindex',j,u))\nend\nif n>0 then\na('l */
-    "\223m\274,1\270\203\314push\274\270\203g=b\013\004,L\203s(t\325\234\301\203\326" /* rem',j,1,b)\na('lpush',j,b)\ng=b\nend\na('hdel',c,L)\ns(t,q,'0')\nreturn  */
-    "\024\377\nF=true\nn=n\351\n\300\300" /* false\nelse\nF=true\nn=n+1\nend\nend\nend\nend\n */
+    "\220N\0205\266'\255O\020([1-9]\254\254\254\254\360\360\360\360?)%f[ %z]'\255\367" /* local N='5000'\nlocal O='([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]'\nlocal function  */
+    "P\305\242q\020\337s\273_\212ck__\371ann\235\244j\31220)\231':\244b\255n,\016\314" /* P(b)\nlocal q='redisson_lock__channel'..j:sub(20)..':'..b\nlocal n,s=a('p */
+    "\245\264\201'n\372\264\201q)[2]>0\230'p\245l\303h\201a\307\262n\233\016\006\n" /* ubsub','numsub',q)[2]>0 and 'publish',a\nif not n then\ns=redis.pcall\n */
+    "\373=\006\202p\245\264\201'shardn\372\264\201q)[2]\nn=t\223\204>0\230'sp\245" /* local t=redis.pcall('pubsub','shardnumsub',q)[2]\nn=t and t>0 and 'spub */
+    "l\303h'\010\341n\324,s\010\220\367B\305\203\243\346\234suspe\304" /* lish'\nend\nreturn n,q,s\nend\nlocal function B(b)\na('hdel',c,'suspect */
+    ":\244b\257\262g\260\253\326\346\271\256\373\307b\237g\233" /* :'..b)\nif not g then return a('hdel',c,b)end\nlocal t\nif b==g then\n */
+    "g=\330\035\353\355t=g\033\243\342\267,g\343\032:f\350\202 C\355\211\330" /* g=a('lindex',j,'1')\nt=g and(a('hget',c,g)or ''):find(' C')\nend\na('l */
+    "\224m\274\353\201b\203\243\346\271\203\222z\224m\320\271\203\374\220n\324,\016P(" /* rem',j,'1',b)\na('hdel',c,b)\na('zrem',l,b)\nif t then\nlocal n,q,s=P( */
+    "g\257n\260s(n\324\234\301\256\300\220\367Q(t,G\242n," /* g)\nif n then s(n,q,'0')end\nend\nend\nlocal function Q(t,G)\nlocal n, */
+    "F=\277\022\nwhi\345\204rue do\255\031g\307n>0\260\031\330\035\375\256" /* F=0,false\nwhile true do\nlocal b=g\nif n>0 then b=a('lindex',j,n)end\n */
+    "\221\262b\246b\237t\260\341\262F \211\373\324,\016P\305\242P=b\237L" /* if not b or b==t then return not F end\nlocal t,q,s=P(b)\nlocal P=b==L */
+    "\230\3514]\226\326\342\267\271\242L,S,\331(P\246\032\015^\007 \007\275" /*  and r[4]or a('hget',c,b)\nlocal L,S,u=(P or ''):match('^(%d+) (%d+) '.. */
+    "O\257u\233\221L*\036+S/\036+u<=f\233B\305\203\265\221F\233\341" /* O)\nif u then\nif L*1000+S/1000+u<=f then\nB(b)\nelseif F then\nreturn  */
+    "\022\377\374\331P\015 C\244O\343u\n\243\025\271\242L=K" /* false\nelseif t then\nu=P:match(' C'..O)or u\na('hdel',h,b)\nlocal L=K */
+    "\305,u\234\301\257G\230G\270b\217\326\025,G\256B\305\203J(u\203s(t\324,L\004" /* (b,u,'0')\nif G and G~=b then a('hdel',h,G)end\nB(b)\nJ(u)\ns(t,q,L..' '.. */
+    "v\347-4)\004u\203\341'giv\200'\377\nn=n\352\010\265\255G=" /* v:sub(1,-4)..' '..u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal G= */
+    "\222zsco\224\320\271\343'\301\255L,O\020suspe\304:\244b\271\004G\255\331n\2370" /* a('zscore',l,b)or '0'\nlocal L,O='suspect:'..b,b..' '..G\nlocal u=n==0 */
+    "\230M\237O\223\204\273\372b\376(\243\342\344s\011ce\276\3430\n\306\230F\260\341" /*  and M==O and tonumber(a('hget',c,'since'))or 0\nif t and F then return  */
+    "\022 \310u+3*N<f\246u>f\233\331f\n\374\333\344w\030\201" /* false end\nif u+3*N<f or u>f then\nu=f\nif t then\na('hset',c,'woken', */
+    "O\234s\011ce\201f\203\0030\203\265\255O,D=(\243\342\267,L\343\032\015(%S\323 " /* O,'since',f)\nz(0)\nelse\nlocal O,D=(a('hget',c,L)or ''):match('(%S+)  */
+    "\007'\257O\270G\246D\017>f\233\333\267,L,G\004f\203\0030\203\265\n\331" /* (%d+)')\nif O~=G or D+0>f then\na('hset',c,L,G..' '..f)\nz(0)\nelse\nu= */
+    "D\n\300\310u+N<=f\246\241\204\230G\017<=f\233B\305\203\265\374" /* D\nend\nend\nend\nif u+N<=f or not t and G+0<=f then\nB(b)\nelseif t then\n */
+    "f\232\331\277n-1 do\n\222z\011crby\320,H,\330\035,u)\203\310n>0\233\330" /* for u=0,n-1 do\na('zincrby',l,H,a('lindex',j,u))\nend\nif n>0 then\na('l */
+    "\224m\274,1\271\203\330push\274\271\203g=b\010\243\346,L\203s(t\324\234\301\203\341" /* rem',j,1,b)\na('lpush',j,b)\ng=b\nend\na('hdel',c,L)\ns(t,q,'0')\nreturn  */
+    "\022\377\nF=true\nn=n\352\n\300\300" /* false\nelse\nF=true\nn=n+1\nend\nend\nend\nend\n */
     ;
 
 static const PORT_FLASH uint8_t lock_before[] =
-    "\220z=d\331\301\250\356\261z\227\334h.m\014(\272ttl\260),1e15\245o=" /* local z=d=='0'\nlocal i=not z and math.min(a('pttl',h),1e15)\nlocal o= */
-    "i\267\025\227\370t\260\322\245q=\243(o\244I)\222 \3475]\250p\250E" /* i~=-2 and a('hget',h,e)\nlocal q=not(o or I)and r[5]\nlocal p\nlocal E */
-    "=z\003q\310z\233p=o\035k\331'\244k\241m\257p\240w=m \211\264" /* =z and not q\nif z then\np=o and(k=='' or k==m)\nif p then w=m end\nelse */
-    "\250n=x\017^-(.*)'\245\020t\273\372b\376(k\3320\n\373=o\003" /* \nlocal n=x:match('^-(.*)')\nlocal s=tonumber(k)or 0\nlocal t=o and not  */
-    "n\227\243\306>s\227b<2^53\245A=o\227\243\204\035k\241m\244\261n\203\374" /* n and not(b>s and b<2^53)\nlocal A=o and not t and(k==m or not n)\nif t then\n */
-    "w=m\n\027\223\002d\201w\203\0050\203\356\025\377\221A\233\373=o\331" /* w=m\na('hset',c,'released',w)\ny(0)\ni=-2\nelseif A then\nlocal t=o==' */
-    "\301\227n\n\307\244i<=d\021\233\352\260\327\203\356\210\211\373=n\227" /* 0' and n\nif t or i<=d+0 then\na('pexpire',h,d)\ni=d\nend\nlocal t=n and  */
-    "o\267n\n\374\027\002\201m\232(i\241d\227\336d\232u\244\034\203\311" /* o~=n\nif t then\na('hset',c,'lease',m..(i==d and ' '..d..u or ''))\nend\nif  */
-    "\243\204 \226#d>7\240\352\237,i\351728\354\256J(i\203\307\240\303" /* not t or#d>7 then a('pexpire',c,i+172800000)end\nJ(i)\nif t then a('hse */
-    "t\260\322\375\256\3231\270,\337\377\221n\233\323-\302\030\n\311q\240" /* t',h,e,n)end\nreturn{1,b,f}\nelseif n then\nreturn{-1,0,f}\nend\nif q then  */
-    "\323\376r=\202NEEDS\275q)\34599)}\311s>b\240m\270\0220\246k,s \211" /* return{err=('NEEDS '..q):sub(1,99)}end\nif s>b then m,b='0'..k,s end\n */
-    "E=i\241\025\310E\003g\240\323\302K\026\327\353\276+\030\300\220A" /* E=i==-2\nif E and not g then return{1,K(e,d,'1')+0,f}end\nend\nlocal A */
-    "=\024\310g\227E\233" /* =false\nif g and E then\n */
+    "\220A=d\327\301\255\357\262A\230\332h.m\011(\314ttl\261),1e15\242o=" /* local A=d=='0'\nlocal i=not A and math.min(a('pttl',h),1e15)\nlocal o= */
+    "i\270\023\223\326\342t\261\321\242q=\241(o\246I)a\216 \3515]\255p\255E" /* i~=-2 and a('hget',h,e)\nlocal q=not(o or I)and r[5]\nlocal p\nlocal E */
+    "=A\356q\307A\233p=o\033k\327'\246k\237m\257p\260w=m \211\265" /* =A and not q\nif A then\np=o and(k=='' or k==m)\nif p then w=m end\nelse */
+    "\255n=y\015^-(.*)'\242\016t\273\372b\376(k\3430\n\373=o\356" /* \nlocal n=y:match('^-(.*)')\nlocal s=tonumber(k)or 0\nlocal t=o and not  */
+    "n\230\241\305>s\230b<2^53\242x=o\230\241\204\033k\237m\246\262n\203\374" /* n and not(b>s and b<2^53)\nlocal x=o and not t and(k==m or not n)\nif t then\n */
+    "w=m\n\333\344\224\002d\201w\203\0030\203\357\023\377\221x\233\373=o\327" /* w=m\na('hset',c,'released',w)\nz(0)\ni=-2\nelseif x then\nlocal t=o==' */
+    "\301\230n\n\306\246i<=d\017\233\314\317\261\325\203\357\210\211\373=n\230" /* 0' and n\nif t or i<=d+0 then\na('pexpire',h,d)\ni=d\nend\nlocal t=n and  */
+    "o\270n\n\374\333\344\002\201m\231(i\237d\230\334d\231u\246\032\203\310" /* o~=n\nif t then\na('hset',c,'lease',m..(i==d and ' '..d..u or ''))\nend\nif  */
+    "\241\204 \226#d>7\037p\317\236,i\352728\354\256J(i\203\306\217\326\227" /* not t or#d>7 then a('pexpire',c,i+172800000)end\nJ(i)\nif t then a('hse */
+    "t\261\321\375\256\3221\271,\335\377\221n\233\322-\302\026\n\310q\260" /* t',h,e,n)end\nreturn{1,b,f}\nelseif n then\nreturn{-1,0,f}\nend\nif q then  */
+    "\322\376r=\202NEEDS\275q)\34799)}\310s>b\260m\271\0200\244k,s \211" /* return{err=('NEEDS '..q):sub(1,99)}end\nif s>b then m,b='0'..k,s end\n */
+    "E=i\237\023\307E\356g\260\322\302K\024\325\353\276+\026\300\220x" /* E=i==-2\nif E and not g then return{1,K(e,d,'1')+0,f}end\nend\nlocal x */
+    "=\022\307g\230E\233" /* =false\nif g and E then\n */
     ;
 
 static const PORT_FLASH uint8_t lock_after[] =
-    "\221z\233\221p\240\352\260\353'\256\221k\331'\003p\240B\026" /* if z then\nif p then a('pexpire',h,'1')end\nif k=='' and not p then B(e */
-    "\256\220\033p\244\272ttl\260)\241\025\nA=b\227Q(nil,p\227e)\331giv\200'\377" /* )end\nlocal b=p or a('pttl',h)==-2\nA=b and Q(nil,p and e)=='given'\nelse */
-    "\nA=Q\026,o\227e\257A\241true\233k=K\026\327\353\355B\026\203J(d\203\323\302" /* \nA=Q(e,o and e)\nif A==true then\nk=K(e,d,'1')\nB(e)\nJ(d)\nreturn{1, */
-    "k+\030\n\311A\240\356\272ttl\260)\264\221o\240\207\271\260\256\300" /* k+0,f}\nend\nif A then i=a('pttl',h)elseif o then a('del',h)end\nend\nend\n */
-    "\221z\233\221p\003A\233\207\271\260\257m\267'\301\240\027" /* if z then\nif p and not A then\na('del',h)\nif m~='0' then a('hset',c,' */
-    "\223\002d\201w\256\211\323(p\244k\267''\227w\241k)\222 1\244\277\030\n\311" /* released',w)end\nend\nreturn{(p or k~='' and w==k)and 1 or 0,0,f}\nend\nif  */
-    "M\003E\233\350sco\223\321\322\203\004\234w\032\355\311x\331\301" /* M and not E then\na('zscore',l,e)\na('hdel',c,'woken')\nend\nif x=='0' */
-    "\240\323\277i,\337\211\220\033\261I \226(\3474]\230\034\3458)\267v\345" /*  then return{0,i,f}end\nlocal b=not I or(r[4]or ''):sub(1,8)~=v:sub(1, */
-    "8\257b\233\220\333I\035\314pos\274\322\234MAXLEN\2011\265\332\037\274" /* 8)\nif b then\nlocal u=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
-    ",1\265)\222 1\265\257\261u\240\350add\321\234XX\201\277e\256\335\322,\347" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[ */
-    "4]\230'0 0\275x\203\0050\203\333u\244\207rpush\274\322)-1\n\350add\321\234GT\201f+\334h" /* 4]or '0 0 '..x)\ny(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\315x(i,0)+(u\351)*H\322\203\352\274\3532096\354\355\352\321\353209" /* .max(i,0)+(u+1)*H,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\354\355\211\335\322,C[1]\006C[2]\006x\232R:g\263\202C\201' C\276\257" /* 600000')\nend\na('hset',c,e,C[1]..' '..C[2]..' '..x..R:gsub('C',' C'))\nif  */
-    "g\227g\267e\240\356-1 \211\323\277i,\337\n" /* g and g~=e then i=-1 end\nreturn{0,i,f}\n */
+    "\221A\233\221p\037p\317\261\353'\256\221k\327'\356p\260B\024" /* if A then\nif p then a('pexpire',h,'1')end\nif k=='' and not p then B(e */
+    "\256\220\031p \226\247pttl\261)\237\023\nx=b\230Q(nil,p\230e)\327giv\200'\377" /* )end\nlocal b=p or a('pttl',h)==-2\nx=b and Q(nil,p and e)=='given'\nelse */
+    "\nx=Q\024,o\230e\257x\237true\233k=K\024\325\353\355B\024\203J(d\203\322\302" /* \nx=Q(e,o and e)\nif x==true then\nk=K(e,d,'1')\nB(e)\nJ(d)\nreturn{1, */
+    "k+\026\n\310x\260\357\314ttl\261)\265\221o\037\025\256\300" /* k+0,f}\nend\nif x then i=a('pttl',h)elseif o then a('del',h)end\nend\nend\n */
+    "\221A\233\221p\356x\233\222\025\257m\270'\301\217\326\227\344" /* if A then\nif p and not x then\na('del',h)\nif m~='0' then a('hset',c,' */
+    "\224\002d\201w\256\211\322(p\246k\270''\230w\237k)a\216 1\246\277\026\n\310" /* released',w)end\nend\nreturn{(p or k~='' and w==k)and 1 or 0,0,f}\nend\nif  */
+    "M\356E\233\222zsco\224\320\321\203\243\346\234w\030\355\310y\327\301" /* M and not E then\na('zscore',l,e)\na('hdel',c,'woken')\nend\nif y=='0' */
+    "\260\322\277i,\335\211\220\031\262I \226(\3514]\232\032\3478)\270v\347" /*  then return{0,i,f}end\nlocal b=not I or(r[4]or ''):sub(1,8)~=v:sub(1, */
+    "8\257b\233\220\331I\033\330pos\274\321\234MAXLEN\201\036)\226\247l\035" /* 8)\nif b then\nlocal u=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
+    ",\036)a\216 \036\257\262u\037zadd\320\234XX\201\277e\256\333\267\321,\351" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[ */
+    "4]\232'0 0\275y\203\0030\203\331u \226\247rpush\274\321)-1\n\222zadd\320\234GT\201f+\332h" /* 4]or '0 0 '..y)\nz(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
+    ".\313x(i,0)+(u\352)*H\321\203\314\317\274\3532096\354\355\314\317\320\353209" /* .max(i,0)+(u+1)*H,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
+    "6\354\355\211\333\267\321,C[1]\004C[2]\004y\231R:g\264\202C\201' C\276\257" /* 600000')\nend\na('hset',c,e,C[1]..' '..C[2]..' '..y..R:gsub('C',' C'))\nif  */
+    "g\230g\270e\356x\260\357-1 \211\322\277i,\335\n" /* g and g~=e and not x then i=-1 end\nreturn{0,i,f}\n */
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\221\3475]t\215 \323\376r=\202NEEDS\275\3475])\34599)}\211\220\366" /* if r[5]then return{err=('NEEDS '..r[5]):sub(1,99)}end\nlocal function  */
-    "D(I\245w\022\341s\273_\212ck__\371ann\235\246j\31320)\232':\246I\250d=\272" /* D(I)\nlocal w='redisson_lock__channel'..j:sub(20)..':'..I\nlocal d=a('p */
-    "\247\263\201'n\372\263\201w)[2]>0\227'p\247l\304h'\310\261d\233\220E=\010" /* ubsub','numsub',w)[2]>0 and 'publish'\nif not d then\nlocal E=redis.pcall */
-    "\202p\247\263\201'shardn\372\263\201w)[2]\nd=E\227E>0\227'sp\247l\304h'\013\326" /* ('pubsub','shardnumsub',w)[2]\nd=E and E>0 and 'spublish'\nend\nreturn  */
-    "d,w\013\220p=\370t\205l\260\245R=\370\266\234hold\376'\245" /* d,w\nend\nlocal p=a('hgetall',h)\nlocal R=a('hget',c,'holder')\nlocal  */
-    "T=e\331*'\227k\331'\250b,A,\356{},{},0\nf\230z=\302#p,2 do\250o,U\325=" /* T=e=='*' and k==''\nlocal b,A,i={},{},0\nfor z=1,#p,2 do\nlocal o,U,q= */
-    "p[z],p[z\351]\017^\011 \011 '\245C=U\244o\241R\227m\310o\331sh" /* p[z],p[z+1]:match('^(%d+) (%d+) ')\nlocal C=U or o==R and m\nif o=='sh */
-    "a\340'\244q\035t\273\372b\376(q)<=f \226\204\273\372b\376(q)>=f+2e9)t\215\377\214\026\331*" /* ared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelseif(e=='* */
-    "'\244e\241o)\222(k\331'\244k\241C)\222(T\244\261b[1])t\215\nb[#b\351]=o\nb[o]=C\377" /* ' or e==o)and(k=='' or k==C)and(T or not b[1])then\nb[#b+1]=o\nb[o]=C\nelse */
-    "\nA[q\2440]=(A[q\2440]\2300)+(p[z\351]\017 w\011%f[ %z]\276\2301\203\356\334" /* \nA[q or 0]=(A[q or 0]or 0)+(p[z+1]:match(' w(%d+)%f[ %z]')or 1)\ni=mat */
-    "h.\315x(i,t\273\372b\376(q\332\334h.hu\343\203\300\221x\331\025'\233\220C=0" /* h.max(i,tonumber(q)or math.huge)\nend\nend\nif x=='-2' then\nlocal C=0 */
-    "\nf\230R,o \014 ipairs\306)do\250d,w=D(o\257d\227b[o]t\215\na(d,w\270[o" /* \nfor R,o in ipairs(b)do\nlocal d,w=D(o)\nif d and b[o]then\na(d,w,b[o */
-    "]\203C=1\n\300\323C\270[1]\222 C\2410\2271\244\030\n\311i>0\003" /* ])\nC=1\nend\nend\nreturn{C,b[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not  */
-    "b[1]t\215 \323\277\030\311i>0\227i<\334h.hu\343\233\220o={}\nf\230" /* b[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal o={}\nfor  */
-    "q,C \014 pairs(A)do\no[#o\351]=q\006C\013\352\237,i-f\351728\354" /* q,C in pairs(A)do\no[#o+1]=q..' '..C\nend\na('pexpire',c,i-f+172800000 */
-    "\203\303t\260\270[1]\2340 0 0 0\201'sha\340\201tab\344.c\273cat(o\234 \276\203\330\260" /* )\na('hset',h,b[1],'0 0 0 0','shared',table.concat(o,' '))\na('hdel',h */
-    "\270[1]\245o=\272ttl\260\257o<0\244f+o>i\240\352\260,i-f\256" /* ,b[1])\nlocal o=a('pttl',h)\nif o<0 or f+o>i then a('pexpire',h,i-f)end\n */
-    "J(i-f\245d,w=D(g\244''\257d\240\010(d,w\234\301\256\323" /* J(i-f)\nlocal d,w=D(g or '')\nif d then redis.pcall(d,w,'0')end\nreturn{ */
-    "\302\030\013\220\356\024\310g\225\306[1]\230\261p[1])t\215\n" /* 1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
+    "\221\3515]t\215 \322\376r=\202NEEDS\275\3515])\34799)}\211\220\367" /* if r[5]then return{err=('NEEDS '..r[5]):sub(1,99)}end\nlocal function  */
+    "D(I\242w\020\337s\273_\212ck__\371ann\235\244j\31220)\231':\244I\255d=\314" /* D(I)\nlocal w='redisson_lock__channel'..j:sub(20)..':'..I\nlocal d=a('p */
+    "\245\264\201'n\372\264\201w)[2]>0\230'p\245l\303h'\307\262d\233\220E=\006" /* ubsub','numsub',w)[2]>0 and 'publish'\nif not d then\nlocal E=redis.pcall */
+    "\202p\245\264\201'shardn\372\264\201w)[2]\nd=E\230E>0\230'sp\245l\303h'\010\341" /* ('pubsub','shardnumsub',w)[2]\nd=E and E>0 and 'spublish'\nend\nreturn  */
+    "d,w\010\220p=\243\342t\205l\261\242R=\243\342\344hold\376'\242" /* d,w\nend\nlocal p=a('hgetall',h)\nlocal R=a('hget',c,'holder')\nlocal  */
+    "T=e\327*'\230k\327'\255b,A,\357{},{},0\nf\232x=\302#p,2 do\255o,U\324=" /* T=e=='*' and k==''\nlocal b,A,i={},{},0\nfor x=1,#p,2 do\nlocal o,U,q= */
+    "p[x],p[x\352]\015^\007 \007 '\242C=U\246o\237R\230m\307o\327sh" /* p[x],p[x+1]:match('^(%d+) (%d+) ')\nlocal C=U or o==R and m\nif o=='sh */
+    "a\336'\246q\033t\273\372b\376(q)<=f \226\204\273\372b\376(q)>=f+2e9)t\215\377\214\024\327*" /* ared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelseif(e=='* */
+    "'\246e\237o)a\216(k\327'\246k\237C)a\216(T\246\262b[1])t\215\nb[#b\352]=o\nb[o]=C\377" /* ' or e==o)and(k=='' or k==C)and(T or not b[1])then\nb[#b+1]=o\nb[o]=C\nelse */
+    "\nA[q\2460]=(A[q\2460]\2320)+(p[x\352]\015 w\007%f[ %z]\276\2321\203\357\332" /* \nA[q or 0]=(A[q or 0]or 0)+(p[x+1]:match(' w(%d+)%f[ %z]')or 1)\ni=mat */
+    "h.\313x(i,t\273\372b\376(q\343\332h.hu\342\203\300\221y\327\023'\233\220C=0" /* h.max(i,tonumber(q)or math.huge)\nend\nend\nif y=='-2' then\nlocal C=0 */
+    "\nf\232R,o \011 ipairs\305)do\255d,w=D(o\257d\230b[o]t\215\na(d,w\271[o" /* \nfor R,o in ipairs(b)do\nlocal d,w=D(o)\nif d and b[o]then\na(d,w,b[o */
+    "]\203C=1\n\300\322C\271[1]a\216 C\2370\2301\246\026\n\310i>0\356" /* ])\nC=1\nend\nend\nreturn{C,b[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not  */
+    "b[1]t\215 \322\277\026\310i>0\230i<\332h.hu\342\233\220o={}\nf\232" /* b[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal o={}\nfor  */
+    "q,C \011 pairs(A)do\no[#o\352]=q\004C\010\314\317\236,i-f\352728\354" /* q,C in pairs(A)do\no[#o+1]=q..' '..C\nend\na('pexpire',c,i-f+172800000 */
+    "\203\333t\261\271[1]\2340 0 0 0\201'sha\336\201tab\345.c\273cat(o\234 \276\203\243\025" /* )\na('hset',h,b[1],'0 0 0 0','shared',table.concat(o,' '))\na('hdel',h */
+    "\271[1]\242o=\314ttl\261\257o<0\246f+o>i\037p\317\261,i-f\256" /* ,b[1])\nlocal o=a('pttl',h)\nif o<0 or f+o>i then a('pexpire',h,i-f)end\n */
+    "J(i-f\242d,w=D(g\246''\257d\260\006(d,w\234\301\256\322" /* J(i-f)\nlocal d,w=D(g or '')\nif d then redis.pcall(d,w,'0')end\nreturn{ */
+    "\302\026\010\220\357\022\307g\223\305[1]\232\262p[1])t\215\n" /* 1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\221b[1]t\215 \352\260\353'\256f\230z=\302#p,2 do\310p[z]\267b[1]t\215 " /* if b[1]then a('pexpire',h,'1')end\nfor z=1,#p,2 do\nif p[z]~=b[1]then  */
-    "\330\260,p[z]\256\211\356Q(nil\270[1])\331giv\200'\n\311b[1]\222 \261" /* a('hdel',h,p[z])end\nend\ni=Q(nil,b[1])=='given'\nend\nif b[1]and not  */
-    "i\240\207\271\260\256\323b[1]\222 1\244\277\030\n" /* i then a('del',h)end\nreturn{b[1]and 1 or 0,0,f}\n */
+    "\221b[1]t\215\247p\317\261\353'\256f\232x=\302#p,2 do\307p[x]\270b[1]t\215\326" /* if b[1]then a('pexpire',h,'1')end\nfor x=1,#p,2 do\nif p[x]~=b[1]then a('h */
+    "\025,p[x]\256\211\357Q(nil\271[1])\327giv\200'\n\310b[1]a\216 \262i\037" /* del',h,p[x])end\nend\ni=Q(nil,b[1])=='given'\nend\nif b[1]and not i then a(' */
+    "\025\256\322b[1]a\216 1\246\277\026\n" /* del',h)end\nreturn{b[1]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
-    "\220a,c,v\325=\342pack(KEYS\245d=\360\361\250\033d\202time'\245" /* local a,c,v,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
-    "j=b[1]*1\265+\334h.f\212\226\306[2]/1\265\245\366r(k\245b\022\341" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
-    "s\273_\212ck__\371ann\235\246c\31320)\232':\246k\310d\202p\247\263\201'n\372\263\201b)[2]>0\240" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
-    "\254\204rue \211\220e=\010\202p\247\263\201'shardn\372\263\201b)[2]\n\326" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "e\227e>0\013\220\366b\026\245h=t\273\372b\376(\026\244\034\017" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
-    "^\255+$\276\3320\n\326h<2^53\227h\2440\013\220g=d\202h\343t\205l\201a\245" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
-    "l=d\202hm\343t\201q\234t\032\201'hold\376\201'\002\201'limit\201'needs'\245\020d\202lr" /* l=d('hmget',q,'token','holder','lease','limit','needs')\nlocal s=d('lr */
-    "an\343\237,\277-1\245o=\334h.m\014(d\202pttl\201a),1e15\245i,c={},{}\nf\230" /* ange',c,0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor  */
-    "e,a \014(l[4]\230\034:g\334\371\202\011 \011\276do\ne,a=b\026)\270(a\257e>0\227e" /* e,a in(l[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e */
-    "<1e9\227a>j\227a<j+2e9\240i[#i\351]=e \300tab\344.s\226t(i\203f\230m" /* <1e9 and a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor m */
-    "=\302#g,2 do\250f,h=g[m],g[m\351]\250n,a,p,g,m=h\017^\011 \011" /* =1,#g,2 do\nlocal f,h=g[m],g[m+1]\nlocal n,a,p,g,m=h:match('^(%d+) (%d+) */
-    " \011 \011(%+?)%f[ %z]'\257n\233\221b(a)>j\227b(a)<j+2e9\233" /*  (%d+) (%d+)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\n */
-    "c[#c\351]={b(a)-j\375\270(p)%2^16+2^16*((i[1]\2300)\351),g,m,\337\013\264\221f\267" /* c[#c+1]={b(a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,m,f}\nend\nelseif f~= */
-    "'sha\340'\003c[1]t\215\250a,g,m=(l[3]\230\034\017^\011 \011" /* 'shared' and not c[1]then\nlocal a,g,m=(l[3]or ''):match('^(%d+) (%d+) */
-    "(%+?)%f[ %z]'\257a\267l[1]t\215 g,m\022\201'' \211\220a=f\241l[2]\nc[1]={o" /* (%+?)%f[ %z]')\nif a~=l[1]then g,m='','' end\nlocal a=f==l[2]\nc[1]={o */
-    ",a\227l[1]\270(h)%2^16,a\227g,m,\337\n\300tab\344.s\226t(c,\365(a\270" /* ,a and l[1],b(h)%2^16,a and g,m,f}\nend\nend\ntable.sort(c,function(a,b */
-    ")\326a[1]>b[1]\230a[1]\241b[1]\222 a[6]<b[6]\200d\257\261c[1]t\215 c[1]=" /* )return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1]= */
-    "{o,\024,\277\024\234\201''}\211\220a={#s+2^32*#c}\nf\226\204,f \014 ipairs(c)" /* {o,false,0,false,'',''}end\nlocal a={#s+2^32*#c}\nfor t,f in ipairs(c) */
-    "do\250o\375,p,g,m,\333\342pack(f\245f=0\310n\233f=r(u)\222 3\244" /* do\nlocal o,n,p,g,m,u=unpack(f)\nlocal f=0\nif n then\nf=r(u)and 3 or  */
-    "1\310b(g)>0\227b(g)<2^32\240f=f+8*g+4*#m \300f\226\204,h \014 ipai" /* 1\nif b(g)>0 and b(g)<2^32 then f=f+8*g+4*#m end\nend\nfor t,h in ipai */
-    "rs({o\270(n),p+(l[5]\222 2^48\2440),f,u})do\na[#a\351]=h\n\300\221i[2]" /* rs({o,b(n),p+(l[5]and 2^48 or 0),f,u})do\na[#a+1]=h\nend\nend\nif i[2] */
-    "\222 c[1][3]>=2^16\233a[6]=tab\344.c\273cat(i\234 \201\302\334h.m\014(#i,9))\006" /* and c[1][3]>=2^16 then\na[6]=table.concat(i,' ',1,math.min(#i,9))..' '.. */
-    "a[6]\013f\226\204,k \014 ipairs(s)do\250\033d\202h\343t\201q,k\245f\322=2," /* a[6]\nend\nfor t,k in ipairs(s)do\nlocal b=d('hget',q,k)\nlocal f,e=2, */
-    "\334h.hu\343\250g,h,c=\306\244\034\017^\011 \011 ([1-9]\255\255\255\255\357" /* math.huge\nlocal g,h,c=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
-    "\357\357\357?)%f[ %z]'\257c\233f\322=\302g*1\265+h/1\265+c\310b:f\346\202^\255" /* ?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g*1000+h/1000+c\nif b:find('^%d */
-    "+ \255+ \255+ S\255+%f[ %z]\276t\215 f=5 \211\264\221\261b\233f\322=\277t\273\372b\376" /* + %d+ %d+ S%d+%f[ %z]')then f=5 end\nelseif not b then\nf,e=0,tonumber */
-    "(d\202zsco\223\201v,k\3320\203\211\220\0330\310e>j\240\033r(k)\222 2\2441 \211" /* (d('zscore',v,k)or 0)\nend\nlocal b=0\nif e>j then b=r(k)and 2 or 1 end\n */
-    "a[#a\351]=f\na[#a\351]=b\na[#a\351]=k\013\326a\n" /* a[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn a\n */
+    "\213\207,c,v\324=\340pack(KEYS\242d=\361\362\255\031d\202time'\242" /* local a,c,v,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
+    "j=b[1]*\036+\332h.f\212\226\305[2]/\036\242\367r(k\242b\020\337" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
+    "s\273_\212ck__\371ann\235\244c\31220)\231':\244k\307d\202p\245\264\201'n\372\264\201b)[2]>0\260" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
+    "\253\204rue \211\220e=\006\202p\245\264\201'shardn\372\264\201b)[2]\n\341" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
+    "e\230e>0\010\220\367b\024\242h=t\273\372b\376(\024\246\032\015" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
+    "^\254+$\276\3430\n\341h<2^53\230h\2460\010\220g=d\202h\342t\205l\201a\242" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
+    "l=d\202hm\342t\201q\234t\030\201'hold\376\201'\002\201'limit\201'needs'\242\016d\202lr" /* l=d('hmget',q,'token','holder','lease','limit','needs')\nlocal s=d('lr */
+    "an\342\236,\277-1\242o=\332h.m\011(d\202pttl\201a),1e15\242i,c={},{}\nf\232" /* ange',c,0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor  */
+    "e,a \011(l[4]\232\032:g\332\371\202\007 \007\276do\ne,a=b\024)\271(a\257e>0\230e" /* e,a in(l[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e */
+    "<1e9\223\207>j\223\207<j+2e9\260i[#i\352]=e \300tab\345.s\226t(i\203f\232m" /* <1e9 and a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor m */
+    "=\302#g,2 do\255f,h=g[m],g[m\352]\255n,a,p,g,m=h\015^\007 \007" /* =1,#g,2 do\nlocal f,h=g[m],g[m+1]\nlocal n,a,p,g,m=h:match('^(%d+) (%d+) */
+    " \007 \007(%+?)%f[ %z]'\257n\233\221b(a)>j\230b(a)<j+2e9\233" /*  (%d+) (%d+)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\n */
+    "c[#c\352]={b(a)-j\375\271(p)%2^16+2^16*((i[1]\2320)\352),g,m,\335\010\265\221f\270" /* c[#c+1]={b(a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,m,f}\nend\nelseif f~= */
+    "'sha\336'\356c[1]t\215\n\213\207,g,m=(l[3]\232\032\015^\007 \007" /* 'shared' and not c[1]then\nlocal a,g,m=(l[3]or ''):match('^(%d+) (%d+) */
+    "(%+?)%f[ %z]\355\214\207\270l[1]t\215 g,m\020\201'' \211\213\207=f\237l[2]\nc[1]={o" /* (%+?)%f[ %z]')\nif a~=l[1]then g,m='','' end\nlocal a=f==l[2]\nc[1]={o */
+    ",a\230l[1]\271(h)%2^16,a\230g,m,\335\n\300tab\345.s\226t(c,\366(a\271" /* ,a and l[1],b(h)%2^16,a and g,m,f}\nend\nend\ntable.sort(c,function(a,b */
+    ")\253\207[1]>b[1]\226\207[1]\237b[1]a\216\207[6]<b[6]\200d\257\262c[1]t\215 c[1]=" /* )return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1]= */
+    "{o,\022,\277\022\234\201''}\211\213\207={#s+2^32*#c}\nf\226\204,f \011 ipairs(c)" /* {o,false,0,false,'',''}end\nlocal a={#s+2^32*#c}\nfor t,f in ipairs(c) */
+    "do\255o\375,p,g,m,\331\340pack(f\242f=0\307n\233f=r(u)a\216 3\246" /* do\nlocal o,n,p,g,m,u=unpack(f)\nlocal f=0\nif n then\nf=r(u)and 3 or  */
+    "1\307b(g)>0\230b(g)<2^32\260f=f+8*g+4*#m \300f\226\204,h \011 ipai" /* 1\nif b(g)>0 and b(g)<2^32 then f=f+8*g+4*#m end\nend\nfor t,h in ipai */
+    "rs({o\271(n),p+(l[5]a\216 2^48\2460),f,u})do\na[#a\352]=h\n\300\221i[2]" /* rs({o,b(n),p+(l[5]and 2^48 or 0),f,u})do\na[#a+1]=h\nend\nend\nif i[2] */
+    "a\216 c[1][3]>=2^16\233a[6]=tab\345.c\273cat(i\234 \201\302\332h.m\011(#i,9))\004" /* and c[1][3]>=2^16 then\na[6]=table.concat(i,' ',1,math.min(#i,9))..' '.. */
+    "a[6]\010f\226\204,k \011 ipairs(s)do\255\031d\202h\342t\201q,k\242f\321=2," /* a[6]\nend\nfor t,k in ipairs(s)do\nlocal b=d('hget',q,k)\nlocal f,e=2, */
+    "\332h.hu\342\255g,h,c=\305\246\032\015^\007 \007 ([1-9]\254\254\254\254\360" /* math.huge\nlocal g,h,c=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
+    "\360\360\360?)%f[ %z]'\257c\233f\321=\302g*\036+h/\036+c\307b:f\350\202^\254" /* ?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g*1000+h/1000+c\nif b:find('^%d */
+    "+ \254+ \254+ S\254+%f[ %z]\276t\215 f=5 \211\265\221\262b\233f\321=\277t\273\372b\376" /* + %d+ %d+ S%d+%f[ %z]')then f=5 end\nelseif not b then\nf,e=0,tonumber */
+    "(d\202zsco\224\201v,k\3430\203\211\220\0310\307e>j\260\031r(k)a\216 2\2461 \211" /* (d('zscore',v,k)or 0)\nend\nlocal b=0\nif e>j then b=r(k)and 2 or 1 end\n */
+    "a[#a\352]=f\na[#a\352]=b\na[#a\352]=k\010\253\207\n" /* a[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn a\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\220ay=3\250p=\334h.m\014(\272ttl\260),1e15\245G=p\267\025\227\236" /* local ay=3\nlocal p=math.min(a('pttl',h),1e15)\nlocal G=p~=-2 and a('h */
-    "m\343t\260\322\234sha\340\276\226{}\250af,ag=G[1],G[2]\250U,D,ap,S=(af\244" /* mget',h,e,'shared')or{}\nlocal af,ag=G[1],G[2]\nlocal U,D,ap,S=(af or  */
-    "\034\017^\011 \011 \011 (%S\324'\245ah=af\003U\003a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ah=af and not U and not a */
-    "g\310ah\233U,D,ap,S=m\017^\255+$\276\230'0\201f+(p<0\227d\244\334h.m\014" /* g\nif ah then\nU,D,ap,S=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
-    "(p,1e9)),af\017^\255+$\276\230'1\201d\232u\013\220\366aa(n\245" /* (p,1e9)),af:match('^%d+$')or '1',d..u\nend\nlocal function aa(n)\nlocal  */
-    "\356t\273\372b\376(n\3320\n\326i>f\227i<f+2e9\227i\013D=aa(D\3320\250" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=aa(D)or 0\nlocal  */
-    "A,t={},0\nf\230i,V \014(ag\244\034:g\334\371\202\011 \011\276do\n\356aa(i\257i\233" /* A,t={},0\nfor i,V in(ag or ''):gmatch('(%d+) (%d+)')do\ni=aa(i)\nif i then\n */
-    "A[i]=(A[i]\2300)+V\nt=t+V\n\300\220\366ai(n\245a\033t\273" /* A[i]=(A[i]or 0)+V\nt=t+V\nend\nend\nlocal function ai(n)\nlocal ab=ton */
-    "\372b\376(n\3320\n\326ab>0\227ab<1e9\227ab\244\334h.hu\343\013\220a" /* umber(n)or 0\nreturn ab>0 and ab<1e9 and ab or math.huge\nend\nlocal a */
-    "e,ac,Z=ai(ARGV[2]),\334h.hu\343,{}\250\366E(o,K\203\307\2410\240a" /* e,ac,Z=ai(ARGV[2]),math.huge,{}\nlocal function E(o,K)\nif t==0 then a */
-    "c,Z=\334h.hu\343,{}\311o<\334h.hu\343\233ac=\334h.m\014(ac,o\203Z[o]=\334h" /* c,Z=math.huge,{}end\nif o<math.huge then\nac=math.min(ac,o)\nZ[o]=math */
-    ".\315x(Z[o]\230K,K\203\300f\230o,K \014(\370\266\234limit\276\230\034:g\334\371" /* .max(Z[o]or K,K)\nend\nend\nfor o,K in(a('hget',c,'limit')or ''):gmatch */
-    "\202\011 \011\276do\nK=aa(K\257K\240E(ai(o),K\256\211\220\366" /* ('(%d+) (%d+)')do\nK=aa(K)\nif K then E(ai(o),K)end\nend\nlocal function  */
-    "as(\245n={}\nf\230o \014 pairs(Z)do n[#n\351]=o \211tab\344.s\226t(n\203f\230" /* as()\nlocal n={}\nfor o in pairs(Z)do n[#n+1]=o end\ntable.sort(n)\nfor  */
-    "q,o \014 ipairs(n)do n[q]=o\006Z[o]\211\254\204ab\344.c\273cat(n\234 \355\211" /* q,o in ipairs(n)do n[q]=o..' '..Z[o]end\nreturn table.concat(n,' ')\nend\n */
-    "\220\366aq(o\203\254\204>=\334h.m\014(o,ac\203\211\220\366aA" /* local function aq(o)\nreturn t>=math.min(o,ac)\nend\nlocal function aA */
-    "(q\203f\230\356q\325+8 do\250n=\037\274,i\257\261n\240\326\024" /* (q)\nfor i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false */
-    " \211\220aj,ak,F=(\370\266\375\332\034\017^\011 \011 \011 S'\257" /*  end\nlocal aj,ak,F=(a('hget',c,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif  */
-    "F\035n\241e\244aj*1\265+ak/1\265+F>f)t\215 \326n \300\211\220z" /* F and(n==e or aj*1000+ak/1000+F>f)then return n end\nend\nend\nlocal z */
-    "={}\250\020{}\250\205\250W\250ar\250at=m\345-10)\267v" /* ={}\nlocal s={}\nlocal al\nlocal W\nlocal ar\nlocal at=m:sub(1,-10)~=v */
-    "\345-10\245\366au(T,X,i,am,S,o\203E(o,i\203A[i]=(A[i]\2300)\351" /* :sub(1,-10)\nlocal function au(T,X,i,am,S,o)\nE(o,i)\nA[i]=(A[i]or 0)+1 */
-    "\nt=t\351\nz[#z\351]=T\nz[#z\351]=X\006i\006am\006S\013\220\366" /* \nt=t+1\nz[#z+1]=T\nz[#z+1]=X..' '..i..' '..am..' '..S\nend\nlocal function  */
-    "ax(\257A[D]t\215\nA[D]=A[D]-1\nt=t-1\n\300\220\366av(ad\245" /* ax()\nif A[D]then\nA[D]=A[D]-1\nt=t-1\nend\nend\nlocal function av(ad)\nlocal  */
-    "az,X=\334h.f\223xp(ad\245E=\334h.\315x(2^(X-5),1\203\326\334h.ceil((f+" /* az,X=math.frexp(ad)\nlocal E=math.max(2^(X-5),1)\nreturn math.ceil((f+ */
-    "ad)/E)*E\013\220\366an(T,ad,am,S,o,E,X,Y\245ao=t\273\372b\376" /* ad)/E)*E\nend\nlocal function an(T,ad,am,S,o,E,X,Y)\nlocal ao=tonumber */
-    "(m\3320\nm=ao>=t\273\372b\376(v)\222 ao<2^53\225\202%.0f\276:f\226\334(ao\351\332v\310" /* (m)or 0\nm=ao>=tonumber(v)and ao<2^53 and('%.0f'):format(ao+1)or v\nif  */
-    "T\241e\240\205=m \211au(T,m,av(ad),am,S,o\203s[#s\351]={T,E,X,m\006f\006" /* T==e then al=m end\nau(T,m,av(ad),am,S,o)\ns[#s+1]={T,E,X,m..' '..f..' '.. */
-    "ad,Y}\013\220\366aw(ad\245q,am=\277\024\nwhi\344#s<ay do\250" /* ad,Y}\nend\nlocal function aw(ad)\nlocal q,am=0,false\nwhile#s<ay do\nlocal  */
-    "n=g\310q>0\240n=\037\274\325\256\221ad\035\261n\244n\241ad)t\215\310" /* n=g\nif q>0 then n=a('lindex',j,q)end\nif ad and(not n or n==ad)then\nif  */
-    "am\244aq(ae)t\215 \326\211an(ad\327\353\201d\232u,ae\203ad=nil\nq=q\351\377" /* am or aq(ae)then return end\nan(ad,d,'1',d..u,ae)\nad=nil\nq=q+1\nelse */
-    "\221\261n\233\254\377\250E,X,Y=P(n\245ad=n\241L\227\3474]\230" /* if not n then\nreturn\nelse\nlocal E,X,Y=P(n)\nlocal ad=n==L and r[4]or  */
-    "\370\266\375\245aj,ak,F=(ad\244\034\017^\011 \011\275O\245" /* a('hget',c,n)\nlocal aj,ak,F=(ad or ''):match('^(%d+) (%d+) '..O)\nlocal  */
-    "ao=(ad\244\034\017^\255+ \255+ \255+ S\011%f[ %z]'\245o=ai(ao\257" /* ao=(ad or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ai(ao)\nif  */
-    "F\227aj*1\265+ak/1\265+F<=f\233\307>=ac\240\326\211B(n\203\264\221" /* F and aj*1000+ak/1000+F<=f then\nif t>=ac then return end\nB(n)\nelseif  */
-    "E\035am\244\261ao\244aq(o))t\215\310\261ao\240ar=q-#s \311\261F" /* E and(am or not ao or aq(o))then\nif not ao then ar=q-#s end\nif not F */
-    "\240W={n,E,X,Y}\211\254\377\221E\233\221aa((\370t\260\375\332\034" /*  then W={n,E,X,Y}end\nreturn\nelseif E then\nif aa((a('hget',h,n)or '') */
-    "\017^\255+ \011 \276)t\215\nB(n\203\264\nan(n,ad\017 C\246O\332F\2340\201" /* :match('^%d+ (%d+) '))then\nB(n)\nelse\nan(n,ad:match(' C'..O)or F,'0', */
-    "'0\201o,E,X,Y\203q=q\351\013\264\221F\233q=q\351\377\307\2410\233\254" /* '0',o,E,X,Y)\nq=q+1\nend\nelseif F then\nq=q+1\nelseif t==0 then\nreturn */
-    "\377\250F,ad=\350sco\223\321\375\332'0\201'suspe\305:\246n\250ai,ac=(\370" /* \nelse\nlocal F,ad=a('zscore',l,n)or '0','suspect:'..n\nlocal ai,ac=(a('hge */
-    "\266,ad\332\034\017(%S\324 \011'\257ai\267F \226\204\273\372b\376(ac)>f\233" /* t',c,ad)or ''):match('(%S+) (%d+)')\nif ai~=F or tonumber(ac)>f then\n */
-    "\335,ad,F\006f\203\0050\203ac=f\n\311ac+N<=f \226\204\273\372b\376(F)<=" /* a('hset',c,ad,F..' '..f)\ny(0)\nac=f\nend\nif ac+N<=f or tonumber(F)<= */
-    "f\233B(n\203\264\nam=true\nq=q\351\n\300\300\211\220\366" /* f then\nB(n)\nelse\nam=true\nq=q+1\nend\nend\nend\nend\nend\nlocal function  */
-    "ad(q\245G,F=\370t\205l\260),{}\nf\230\356\302#G,2 do\250A=G[i\351]\017" /* ad(q)\nlocal G,F=a('hgetall',h),{}\nfor i=1,#G,2 do\nlocal A=G[i+1]:match(' */
-    "^\255+ \011 '\245ac=A\227G[i]\267'sha\340'\003aa(A\257G[i]\267e" /* ^%d+ (%d+) ')\nlocal ac=A and G[i]~='shared' and not aa(A)\nif G[i]~=e */
-    "\035q\244ac)t\215 F[#F\351]=G[i]\300f\230\356\302#F,1\265 do\n\330\260" /*  and(q or ac)then F[#F+1]=G[i]end\nend\nfor i=1,#F,1000 do\na('hdel',h */
-    ",\342pack(F,i,\334h.m\014(i+999,#F))\203\300\220\366G(F\245" /* ,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function G(F)\nlocal  */
-    "aa,ac={},0\nf\230i,V \014 pairs(A)do\310V>0\233aa[#aa\351]=i\006V\na" /* aa,ac={},0\nfor i,V in pairs(A)do\nif V>0 then\naa[#aa+1]=i..' '..V\na */
-    "c=\334h.\315x(ac,i\203\300\220q=ac-f\250a\356#s>0\227p\267\025\227" /* c=math.max(ac,i)\nend\nend\nlocal q=ac-f\nlocal ai=#s>0 and p~=-2 and  */
-    "\236l\200\260)>2*t\3516\n\214#s>0\233\027t\032\201m\234hold\376\201s[#s][1" /* a('hlen',h)>2*t+16\nif#s>0 then\na('hset',c,'token',m,'holder',s[#s][1 */
-    "]\234\223\002d\201w\234\002\201m\234limit\201as()\257at\244q>9999999\240\005q\256" /* ],'released',w,'lease',m,'limit',as())\nif at or q>9999999 then y(q)end\n */
-    "f\230i,ac \014 ipairs(at\227\370t\205l\237)\226{})do\310i%2\2411\227ac:f\346" /* for i,ac in ipairs(at and a('hgetall',c)or{})do\nif i%2==1 and ac:find */
-    "(g\227'^suspe\305:'\244':\276t\215 \004,ac\256\211\264\221F\227m\267" /* (g and '^suspect:' or ':')then a('hdel',c,ac)end\nend\nelseif F and m~= */
-    "'\301\233\027\223\002d\201w\203\211z[#z\351]\022sha\340'\nz[#z\351]=tab" /* '0' then\na('hset',c,'released',w)\nend\nz[#z+1]='shared'\nz[#z+1]=tab */
-    "\344.c\273cat(aa\234 '\257p\267\025\227q>p\240\352\260\325\256\303t\260" /* le.concat(aa,' ')\nif p~=-2 and q>p then a('pexpire',h,q)end\na('hset',h */
-    ",\342pack(z)\257F\240\330\260,F\256\221p\241\025\227\010\202p\320" /* ,unpack(z))\nif F then a('hdel',h,F)end\nif p==-2 and redis.pcall('pexpire */
-    "\260\325)\2671\233\207\271\260\203\352\260\325\203\311q<p\240\352" /* ',h,q)~=1 then\na('del',h)\na('pexpire',h,q)\nend\nif q<p then a('pexpire */
-    "\260\325\256\221ai\240ad(\256f\230az\375 \014 ipairs(s)do\250T,E,X,F," /* ',h,q)end\nif ai then ad()end\nfor az,n in ipairs(s)do\nlocal T,E,X,F, */
-    "Y=\342pack(n\257g\240B(T\256\221E\240Y(E,X,F\256\211J(q\257W" /* Y=unpack(n)\nif g then B(T)end\nif E then Y(E,X,F)end\nend\nJ(q)\nif W */
-    "\227W[1]\241g\035q\351\265<p \226#s>0)t\215 W[4](W[2],W[3]\234\301\256p=q\013" /*  and W[1]==g and(q+1000<p or#s>0)then W[4](W[2],W[3],'0')end\np=q\nend\n */
+    "\213\207y=3\255p=\332h.m\011(\314ttl\261),1e15\242G=p\270\023\223\326" /* local ay=3\nlocal p=math.min(a('pttl',h),1e15)\nlocal G=p~=-2 and a('h */
+    "m\342t\261\321\234sha\336\276\226{}\n\213\207f,ag=G[1],G[2]\255U,D,ap,S=(af\246" /* mget',h,e,'shared')or{}\nlocal af,ag=G[1],G[2]\nlocal U,D,ap,S=(af or  */
+    "\032\015^\007 \007 \007 (%S\323\355\213\207h=af\356U\230\241\207" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ah=af and not U and not a */
+    "g\n\214\207h\233U,D,ap,S=m\015^\254+$\276\232'0\201f+(p<0\230d\246\332h.m\011" /* g\nif ah then\nU,D,ap,S=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
+    "(p,1e9)),af\015^\254+$\276\232'1\201d\231u\010\220\366\207a(n\242" /* (p,1e9)),af:match('^%d+$')or '1',d..u\nend\nlocal function aa(n)\nlocal  */
+    "\357t\273\372b\376(n\3430\n\341i>f\230i<f+2e9\230i\010D=aa(D\3430\255" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=aa(D)or 0\nlocal  */
+    "A,t={},0\nf\232i,V \011(ag\246\032:g\332\371\202\007 \007\276do\n\357aa(i\257i\233" /* A,t={},0\nfor i,V in(ag or ''):gmatch('(%d+) (%d+)')do\ni=aa(i)\nif i then\n */
+    "A[i]=(A[i]\2320)+V\nt=t+V\n\300\220\366\207i(n\203\213\207\031t\273" /* A[i]=(A[i]or 0)+V\nt=t+V\nend\nend\nlocal function ai(n)\nlocal ab=ton */
+    "\372b\376(n\3430\n\253\207b>0\223\207b<1e9\223\207b\246\332h.hu\342\010\213\207" /* umber(n)or 0\nreturn ab>0 and ab<1e9 and ab or math.huge\nend\nlocal a */
+    "e,ac,Z=ai(ARGV[2]),\332h.hu\342,{}\255\367E(o,K\203\306\2370\217\207" /* e,ac,Z=ai(ARGV[2]),math.huge,{}\nlocal function E(o,K)\nif t==0 then a */
+    "c,Z=\332h.hu\342,{}\310o<\332h.hu\342\233ac=\332h.m\011(ac,o\203Z[o]=\332h" /* c,Z=math.huge,{}end\nif o<math.huge then\nac=math.min(ac,o)\nZ[o]=math */
+    ".\313x(Z[o]\232K,K\203\300f\232o,K \011(\243\342\344limit\276\232\032:g\332\371" /* .max(Z[o]or K,K)\nend\nend\nfor o,K in(a('hget',c,'limit')or ''):gmatch */
+    "\202\007 \007\276do\nK=aa(K\257K\260E(ai(o),K\256\211\220\366" /* ('(%d+) (%d+)')do\nK=aa(K)\nif K then E(ai(o),K)end\nend\nlocal function */
+    "\207s(\242n={}\nf\232o \011 pairs(Z)do n[#n\352]=o \211tab\345.s\226t(n\203f" /*  as()\nlocal n={}\nfor o in pairs(Z)do n[#n+1]=o end\ntable.sort(n)\nf */
+    "\232q,o \011 ipairs(n)do n[q]=o\004Z[o]\211\253\204ab\345.c\273cat(n\234 \355" /* or q,o in ipairs(n)do n[q]=o..' '..Z[o]end\nreturn table.concat(n,' ')\n */
+    "\211\220\366\207q(o\203\253\204>=\332h.m\011(o,ac\203\211\220\366" /* end\nlocal function aq(o)\nreturn t>=math.min(o,ac)\nend\nlocal function */
+    "\207A(q\203f\232\357q\324+8 do\255n=\330\035,i\257\262n\260\341" /*  aA(q)\nfor i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return  */
+    "\022 \211\213\207j,ak,F=(\243\342\267\375\343\032\015^\007 \007 \007" /* false end\nlocal aj,ak,F=(a('hget',c,n)or ''):match('^(%d+) (%d+) (%d+) */
+    " S'\257F\033n\237e \226\207j*\036+ak/\036+F>f)t\215 \341n \300\211" /*  S')\nif F and(n==e or aj*1000+ak/1000+F>f)then return n end\nend\nend\n */
+    "\220x={}\255\016{}\255\205\255W\n\213\207r\n\213\207t=m\347" /* local x={}\nlocal s={}\nlocal al\nlocal W\nlocal ar\nlocal at=m:sub(1, */
+    "-10)\270v\347-10\242\366\207u(T,X,i,am,S,o\203E(o,i\203A[i]=(A[i" /* -10)~=v:sub(1,-10)\nlocal function au(T,X,i,am,S,o)\nE(o,i)\nA[i]=(A[i */
+    "]\2320)\352\nt=t\352\nx[#x\352]=T\nx[#x\352]=X\004i\004am\004S\010\220" /* ]or 0)+1\nt=t+1\nx[#x+1]=T\nx[#x+1]=X..' '..i..' '..am..' '..S\nend\nlocal  */
+    "\366\207x(\257A[D]t\215\nA[D]=A[D]-1\nt=t-1\n\300\220\366" /* function ax()\nif A[D]then\nA[D]=A[D]-1\nt=t-1\nend\nend\nlocal function */
+    "\207v(ad\203\213\207z,X=\332h.f\224xp(ad\242E=\332h.\313x(2^(X-5),1\203\341" /*  av(ad)\nlocal az,X=math.frexp(ad)\nlocal E=math.max(2^(X-5),1)\nreturn  */
+    "\332h.ceil((f+ad)/E)*E\010\220\366\207n(T,ad,am,S,o,E,X,Y\203\213" /* math.ceil((f+ad)/E)*E\nend\nlocal function an(T,ad,am,S,o,E,X,Y)\nlocal */
+    "\207o=t\273\372b\376(m\3430\nm=ao>=t\273\372b\376(v)a\216\207o<2^53\223\202%.0f\276:f\226\332(a" /*  ao=tonumber(m)or 0\nm=ao>=tonumber(v)and ao<2^53 and('%.0f'):format(a */
+    "o\352\343v\307T\237e\260\205=m \211au(T,m,av(ad),am,S,o\203s[#s\352]={T,E,X" /* o+1)or v\nif T==e then al=m end\nau(T,m,av(ad),am,S,o)\ns[#s+1]={T,E,X */
+    ",m\004f\004ad,Y}\010\220\366\207w(ad\242q,am=\277\022" /* ,m..' '..f..' '..ad,Y}\nend\nlocal function aw(ad)\nlocal q,am=0,false */
+    "\nwhi\345#s<ay do\255n=g\307q>0\260n=\330\035\324\256\214\207d\033" /* \nwhile#s<ay do\nlocal n=g\nif q>0 then n=a('lindex',j,q)end\nif ad and( */
+    "\262n\246n\237ad)t\215\n\214\207m \226\207q(ae)t\215 \341\211an(ad\325\353\201d\231u," /* not n or n==ad)then\nif am or aq(ae)then return end\nan(ad,d,'1',d..u, */
+    "ae\203ad=nil\nq=q\352\377\221\262n\233\253\377\255E,X,Y=P(n\203" /* ae)\nad=nil\nq=q+1\nelseif not n then\nreturn\nelse\nlocal E,X,Y=P(n)\n */
+    "\213\207d=n\237L\230\3514]\226\326\342\267\375\203\213\207j,ak,F=(ad\246\032\015" /* local ad=n==L and r[4]or a('hget',c,n)\nlocal aj,ak,F=(ad or ''):match(' */
+    "^\007 \007\275O\203\213\207o=(ad\246\032\015^\254+ \254+ \254+ S\007%f[ " /* ^(%d+) (%d+) '..O)\nlocal ao=(ad or ''):match('^%d+ %d+ %d+ S(%d+)%f[  */
+    "%z]'\242o=ai(ao\257F\223\207j*\036+ak/\036+F<=f\233\306>=ac\260" /* %z]')\nlocal o=ai(ao)\nif F and aj*1000+ak/1000+F<=f then\nif t>=ac then  */
+    "\341\211B(n\203\265\221E\033am\246\241\207o \226\207q(o))t\215\307\241\207o\217" /* return end\nB(n)\nelseif E and(am or not ao or aq(o))then\nif not ao then */
+    "\207r=q-#s \310\262F\260W={n,E,X,Y}\211\253\377\221E\233\214\207" /*  ar=q-#s end\nif not F then W={n,E,X,Y}end\nreturn\nelseif E then\nif a */
+    "a((\243\342t\261\375\343\032\015^\254+ \007 \276)t\215\nB(n\203\265\nan(n,ad\015" /* a((a('hget',h,n)or ''):match('^%d+ (%d+) '))then\nB(n)\nelse\nan(n,ad:match(' */
+    " C\244O\343F\2340\201'0\201o,E,X,Y\203q=q\352\010\265\221F\233q=q\352\377\306" /*  C'..O)or F,'0','0',o,E,X,Y)\nq=q+1\nend\nelseif F then\nq=q+1\nelseif t */
+    "\2370\233\253\377\255F,ad=\222zsco\224\320\375\343'0\201'suspe\304:\244n" /* ==0 then\nreturn\nelse\nlocal F,ad=a('zscore',l,n)or '0','suspect:'..n */
+    "\n\213\207i,ac=(\243\342\267,ad\343\032\015(%S\323 \007\355\214\207i\270F \226\204" /* \nlocal ai,ac=(a('hget',c,ad)or ''):match('(%S+) (%d+)')\nif ai~=F or t */
+    "\273\372b\376(ac)>f\233\333\267,ad,F\004f\203\0030\203ac=f\010\214\207c+N" /* onumber(ac)>f then\na('hset',c,ad,F..' '..f)\nz(0)\nac=f\nend\nif ac+N */
+    "<=f \226\204\273\372b\376(F)<=f\233B(n\203\265\nam=true\nq=q\352\n\300\300" /* <=f or tonumber(F)<=f then\nB(n)\nelse\nam=true\nq=q+1\nend\nend\nend\nend\n */
+    "\211\220\366\207d(q\242G,F=\243\342t\205l\261),{}\nf\232\357\302#G,2 d" /* end\nlocal function ad(q)\nlocal G,F=a('hgetall',h),{}\nfor i=1,#G,2 d */
+    "o\255A=G[i\352]\015^\254+ \007 \355\213\207c=A\230G[i]\270'sha\336'\230" /* o\nlocal A=G[i+1]:match('^%d+ (%d+) ')\nlocal ac=A and G[i]~='shared' and  */
+    "\241\207a(A\257G[i]\270e\033q \226\207c)t\215 F[#F\352]=G[i]\300f\232\357\302#" /* not aa(A)\nif G[i]~=e and(q or ac)then F[#F+1]=G[i]end\nend\nfor i=1,# */
+    "F,\036 do\n\243\025,\340pack(F,i,\332h.m\011(i+999,#F))\203\300\220" /* F,1000 do\na('hdel',h,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal  */
+    "\367G(F\203\213\207a,ac={},0\nf\232i,V \011 pairs(A)do\307V>0\233a" /* function G(F)\nlocal aa,ac={},0\nfor i,V in pairs(A)do\nif V>0 then\na */
+    "a[#aa\352]=i\004V\nac=\332h.\313x(ac,i\203\300\220q=ac-f\n\213\207" /* a[#aa+1]=i..' '..V\nac=math.max(ac,i)\nend\nend\nlocal q=ac-f\nlocal a */
+    "\357#s>0\230p\270\023\223\326l\200\261)>2*t\3526\n\214#s>0\233\333\344t\030" /* i=#s>0 and p~=-2 and a('hlen',h)>2*t+16\nif#s>0 then\na('hset',c,'token */
+    "\201m\234hold\376\201s[#s][1]\234\224\002d\201w\234\002\201m\234limit\201as()\203\214\207t\246q" /* ',m,'holder',s[#s][1],'released',w,'lease',m,'limit',as())\nif at or q */
+    ">9999999\260\003q\256f\232i,ac \011 ipairs(at\223\326\342t\205l\236)\226{})do" /* >9999999 then z(q)end\nfor i,ac in ipairs(at and a('hgetall',c)or{})do */
+    "\307i%2\2371\223\207c:f\350(g\230'^suspe\304:'\246':\276t\215\326\346,ac\256" /* \nif i%2==1 and ac:find(g and '^suspect:' or ':')then a('hdel',c,ac)end\n */
+    "\211\265\221F\230m\270'\301\233\333\344\224\002d\201w\203\211x[#x\352]\020" /* end\nelseif F and m~='0' then\na('hset',c,'released',w)\nend\nx[#x+1]=' */
+    "sha\336'\nx[#x\352]=tab\345.c\273cat(aa\234 '\257p\270\023\230q>p\037p\317" /* shared'\nx[#x+1]=table.concat(aa,' ')\nif p~=-2 and q>p then a('pexpire */
+    "\261\324\256\333t\261,\340pack(x)\257F\217\326\025,F\256\221p\237\023" /* ',h,q)end\na('hset',h,unpack(x))\nif F then a('hdel',h,F)end\nif p==-2 */
+    "\230\006\202p\317\261\324)\2701\233\222\025\203\314\317\261\324\203" /*  and redis.pcall('pexpire',h,q)~=1 then\na('del',h)\na('pexpire',h,q)\n */
+    "\310q<p\037p\317\261\324\256\214\207i\217\207d(\256f\226\207z\375 \011 " /* end\nif q<p then a('pexpire',h,q)end\nif ai then ad()end\nfor az,n in  */
+    "ipairs(s)do\255T,E,X,F,Y=\340pack(n\257g\260B(T\256\221E\260Y" /* ipairs(s)do\nlocal T,E,X,F,Y=unpack(n)\nif g then B(T)end\nif E then Y */
+    "(E,X,F\256\211J(q\257W\230W[1]\237g\033q\352\266<p \226#s>0)t\215 W[4](" /* (E,X,F)end\nend\nJ(q)\nif W and W[1]==g and(q+1000<p or#s>0)then W[4]( */
+    "W[2],W[3]\234\301\256p=q\010" /* W[2],W[3],'0')end\np=q\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\220n=d\331\301\250q=x\017^-(.*)'\245T=t\273\372b\376(k\3320\250" /* local n=d=='0'\nlocal q=x:match('^-(.*)')\nlocal T=tonumber(k)or 0\nlocal  */
-    "a\033t\273\372b\376(U\3320\250E=af\227D>f\250W=\261n\227E\035q\227" /* ab=tonumber(U)or 0\nlocal E=af and D>f\nlocal W=not n and E and(q and  */
-    "U\241k\244\261q\227ab>T\227ab<2^53\245\366X(\203\326\352" /* U==k or not q and ab>T and ab<2^53)\nlocal function X()\nreturn a('pexpire */
-    "\237,\334h.\315x(p\327)\351728\354\203\211\220F=(n\244W)\222 X()\2410\310W\233" /* ',c,math.max(p,d)+172800000)\nend\nlocal F=(n or W)and X()==0\nif W then\n */
-    "\220W,\356ap\331\301\227q,av(d\257W\244i>=D\240S=d\232u \264 \356D \311" /* local W,i=ap=='0' and q,av(d)\nif W or i>=D then S=d..u else i=D end\nif  */
-    "I\240B\026\256\221\261ah\240ax(\256au\026,U,i\325\244ap,S,ae\203\027" /* I then B(e)end\nif not ah then ax()end\nau(e,U,i,q or ap,S,ae)\na('hset',c,' */
-    "limit\201as()\257ah\233G(\203z={}\n\311g\035ah\244W)t\215 aw(\256" /* limit',as())\nif ah then\nG()\nz={}\nend\nif g and(ah or W)then aw()end\n */
-    "G(\257F\240X(\256\323\302ab,\337\377\221q\233\323-\302\030\377" /* G()\nif F then X()end\nreturn{1,ab,f}\nelseif q then\nreturn{-1,0,f}\nelse */
-    "\221\3475]\222 \261E\003I\233\326n\225{w\241k\2271\244\277\030\226{\376" /* if r[5]and not E and not I then\nreturn n and{w==k and 1 or 0,0,f}or{er */
-    "r=\202NEEDS\275\3475])\34599)}\013\220q=E\035\261n\244k\331'\244U\241" /* r=('NEEDS '..r[5]):sub(1,99)}\nend\nlocal q=E and(not n or k=='' or U== */
-    "k\257q\233w=U\nax(\203z={e,U\232' 0 0 \301}\n\311T>b\003n\240" /* k)\nif q then\nw=U\nax()\nz={e,U..' 0 0 0'}\nend\nif T>b and not n then  */
-    "m\0220\246k \311n\227k\331'\035I\244\261q)t\215 B\026\256\220D=p\241\025" /* m='0'..k end\nif n and k=='' and(I or not q)then B(e)end\nlocal D=p==-2 */
-    "\244ag\244q\310D\240aw(\261n\227e\256\220E\n\214#s>0\244ag\225\204" /*  or ag or q\nif D then aw(not n and e)end\nlocal E\nif#s>0 or ag and t */
-    ">0\233\214#s>0\244q\240G(q\003\205\227e\256\264\221D\233\221" /* >0 then\nif#s>0 or q then G(q and not al and e)end\nelseif D then\nif  */
-    "p\267\025\233\352\260\353\355p=1\nad(true\203\211E=g\227Q(\261n\227" /* p~=-2 then\na('pexpire',h,'1')\np=1\nad(true)\nend\nE=g and Q(not n and  */
-    "e,af\227e\257E\241true\003n\233\221p\267\025\240p=\272ttl\260\256" /* e,af and e)\nif E==true and not n then\nif p~=-2 then p=a('pttl',h)end\n */
-    "z={}\nan\026\327\353\201d\232u,ae\203G(\203z,\020{},{}\naw(\203\214#s>0\240G(\256\264" /* z={}\nan(e,d,'1',d..u,ae)\nG()\nz,s={},{}\naw()\nif#s>0 then G()end\nelse */
-    "\221E\331giv\200'\233p=\272ttl\260\203\264\310q\227m\267'\301\240\027" /* if E=='given' then\np=a('pttl',h)\nelse\nif q and m~='0' then a('hset',c,' */
-    "\223\002d\201w\256\221p\267\025\240\207\271\260\256\300\221n\233\323" /* released',w)end\nif p~=-2 then a('del',h)end\nend\nend\nif n then\nreturn{ */
-    "(q\244k\267''\227w\241k)\222 1\244\277\030\n\311\205\240\323\302t\273\372b\376" /* (q or k~='' and w==k)and 1 or 0,0,f}\nend\nif al then return{1,tonumber */
-    "(\205),\337\311M\035t>0\244\261D)t\215\n\350sco\223\321\322\203\004\234w" /* (al),f}end\nif M and(t>0 or not D)then\na('zscore',l,e)\na('hdel',c,'w */
-    "\032\355\211\220q=p\310aq(ae)t\215\250n=\334h.hu\343\nf\230i,V \014 p" /* oken')\nend\nlocal q=p\nif aq(ae)then\nlocal n=math.huge\nfor i,V in p */
-    "airs(A)do\310V>0\240n=\334h.m\014(n,i\256\211f\230o,K \014 pairs(Z)do\310" /* airs(A)do\nif V>0 then n=math.min(n,i)end\nend\nfor o,K in pairs(Z)do\nif  */
-    "o<=t\240n=\334h.m\014(n,K\256\211q=n-f\n\311x\331\301\240\323\277" /* o<=t then n=math.min(n,K)end\nend\nq=n-f\nend\nif x=='0' then return{0, */
-    "q,\337\211\220n=ar\227aA(ar\245o=ar\035n\241e\244n\241\024\003" /* q,f}end\nlocal n=ar and aA(ar)\nlocal o=ar and(n==e or n==false and not  */
-    "I\245\356\261I \226(\3474]\230\034\3458)\267v\3458\257i\233\220" /* I)\nlocal i=not I or(r[4]or ''):sub(1,8)~=v:sub(1,8)\nif i then\nlocal  */
-    "\356I\035\314pos\274\322\234MAXLEN\2011\265\332\037\274,1\265)\222 1\265\257" /* i=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\nif  */
-    "\261i\240\350add\321\234XX\201\277e\256\335\322,\3474]\230'0 0\275x\203\005" /* not i then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[4]or '0 0 '..x)\ny( */
-    "0\203\356i\244\207rpush\274\322)-1\n\350add\321\234GT\201f+\334h.\315x(p,0)+(i\351)*H\322" /* 0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math.max(p,0)+(i+1)*H,e */
-    "\203\352\274\3532096\354\355\352\321\3532096\354\355\211\335" /* )\na('pexpire',j,'1209600000')\na('pexpire',l,'1209600000')\nend\na('hset',c */
-    "\322,C[1]\006C[2]\006x\232' S\246ARGV[2]\232R:g\263\202C\201' C\276\257o\240" /* ,e,C[1]..' '..C[2]..' '..x..' S'..ARGV[2]..R:gsub('C',' C'))\nif o then  */
-    "q=x/25 \264\221g\227g\267e\240q=-1 \211\323\277q,\337\n" /* q=x/25 elseif g and g~=e then q=-1 end\nreturn{0,q,f}\n */
+    "\220n=d\327\301\255q=y\015^-(.*)'\242T=t\273\372b\376(k\3430\n\213" /* local n=d=='0'\nlocal q=y:match('^-(.*)')\nlocal T=tonumber(k)or 0\nlocal */
+    "\207\031t\273\372b\376(U\3430\255E=af\230D>f\255W=\262n\230E\033q\230" /*  ab=tonumber(U)or 0\nlocal E=af and D>f\nlocal W=not n and E and(q and  */
+    "U\237k\246\262q\223\207b>T\223\207b<2^53\242\367X(\203\253\247p\317" /* U==k or not q and ab>T and ab<2^53)\nlocal function X()\nreturn a('pexpire */
+    "\236,\332h.\313x(p\325)\352728\354\203\211\220F=(n\246W)a\216 X()\2370\307W\233" /* ',c,math.max(p,d)+172800000)\nend\nlocal F=(n or W)and X()==0\nif W then\n */
+    "\220W,\357ap\327\301\230q,av(d\257W\246i>=D\260S=d\231u \265 \357D \310" /* local W,i=ap=='0' and q,av(d)\nif W or i>=D then S=d..u else i=D end\nif  */
+    "I\260B\024\256\221\241\207h\217\207x(\256au\024,U,i\324 \226\207p,S,ae\203\333" /* I then B(e)end\nif not ah then ax()end\nau(e,U,i,q or ap,S,ae)\na('hse */
+    "\344limit\201as()\203\214\207h\233G(\203x={}\n\310g\033ah\246W)t\215\207" /* t',c,'limit',as())\nif ah then\nG()\nx={}\nend\nif g and(ah or W)then a */
+    "w(\256G(\257F\260X(\256\322\302ab,\335\377\221q\233\322-" /* w()end\nG()\nif F then X()end\nreturn{1,ab,f}\nelseif q then\nreturn{- */
+    "\302\026\377\221\3515]a\216 \262E\356I\233\341n\223{w\237k\2301\246" /* 1,0,f}\nelseif r[5]and not E and not I then\nreturn n and{w==k and 1 or  */
+    "\277\026\226{\376r=\202NEEDS\275\3515])\34799)}\010\220q=E\033\262n\246" /* 0,0,f}or{err=('NEEDS '..r[5]):sub(1,99)}\nend\nlocal q=E and(not n or  */
+    "k\327'\246U\237k\257q\233w=U\nax(\203x={e,U\231' 0 0 \301}\n\310T>b\356" /* k=='' or U==k)\nif q then\nw=U\nax()\nx={e,U..' 0 0 0'}\nend\nif T>b and not  */
+    "n\260m\0200\244k \310n\230k\327'\033I\246\262q)t\215 B\024\256\220" /* n then m='0'..k end\nif n and k=='' and(I or not q)then B(e)end\nlocal  */
+    "E=p\237\023 \226\207g\246q\307E\217\207w(\262n\230e\256\220D\n\214#s>0 \226\207" /* E=p==-2 or ag or q\nif E then aw(not n and e)end\nlocal D\nif#s>0 or a */
+    "g\223\204>0\233\214#s>0\246q\260G(q\356\205\230e\256\265\221E\233" /* g and t>0 then\nif#s>0 or q then G(q and not al and e)end\nelseif E then\n */
+    "\221p\270\023\233\314\317\261\353\355p=1\nad(true\203\211D=g\230Q(\262n" /* if p~=-2 then\na('pexpire',h,'1')\np=1\nad(true)\nend\nD=g and Q(not n */
+    "\230e,af\230e\257D\237true\356n\233\221p\270\023\260p=\314ttl\261" /*  and e,af and e)\nif D==true and not n then\nif p~=-2 then p=a('pttl',h */
+    "\256x={}\nan\024\325\353\201d\231u,ae\203G(\203x,\016{},{}\naw(\203\214#s>0\260G(\256" /* )end\nx={}\nan(e,d,'1',d..u,ae)\nG()\nx,s={},{}\naw()\nif#s>0 then G()end\n */
+    "\265\221D\327giv\200'\233p=\314ttl\261\203\265\307q\230m\270'\301\217\326" /* elseif D=='given' then\np=a('pttl',h)\nelse\nif q and m~='0' then a('h */
+    "\227\344\224\002d\201w\256\221p\270\023\037\025\256\300\221n\233" /* set',c,'released',w)end\nif p~=-2 then a('del',h)end\nend\nend\nif n then\n */
+    "\322(q\246k\270''\230w\237k)a\216 1\246\277\026\n\310\205\260\322\302" /* return{(q or k~='' and w==k)and 1 or 0,0,f}\nend\nif al then return{1, */
+    "t\273\372b\376(\205),\335\310M\033t>0\246\262E)t\215\n\222zsco\224\320\321\203\243\346" /* tonumber(al),f}end\nif M and(t>0 or not E)then\na('zscore',l,e)\na('hdel',c */
+    "\234w\030\355\211\220q=p\n\214\207q(ae)t\215\255n=\332h.hu\342\nf\232i,V \011" /* ,'woken')\nend\nlocal q=p\nif aq(ae)then\nlocal n=math.huge\nfor i,V in */
+    " pairs(A)do\307V>0\260n=\332h.m\011(n,i\256\211f\232o,K \011 pairs(Z)d" /*  pairs(A)do\nif V>0 then n=math.min(n,i)end\nend\nfor o,K in pairs(Z)d */
+    "o\307o<=t\260n=\332h.m\011(n,K\256\211q=n-f\n\310y\327\301\260\322" /* o\nif o<=t then n=math.min(n,K)end\nend\nq=n-f\nend\nif y=='0' then return{ */
+    "\277q,\335\211\220n=ar\223\207A(ar\242o=ar\033n\237e\246n\237\022\356" /* 0,q,f}end\nlocal n=ar and aA(ar)\nlocal o=ar and(n==e or n==false and not  */
+    "I\242\357\262I \226(\3514]\232\032\3478)\270v\3478\257i\233\220" /* I)\nlocal i=not I or(r[4]or ''):sub(1,8)~=v:sub(1,8)\nif i then\nlocal  */
+    "\357I\033\330pos\274\321\234MAXLEN\201\036)\226\247l\035,\036)a\216 \036\257" /* i=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\nif  */
+    "\262i\037zadd\320\234XX\201\277e\256\333\267\321,\3514]\232'0 0\275y\203\003" /* not i then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[4]or '0 0 '..y)\nz( */
+    "0\203\357i \226\247rpush\274\321)-1\n\222zadd\320\234GT\201f+\332h.\313x(p,0)+(i\352)*H\321" /* 0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math.max(p,0)+(i+1)*H,e */
+    "\203\314\317\274\3532096\354\355\314\317\320\3532096\354\355\211\333" /* )\na('pexpire',j,'1209600000')\na('pexpire',l,'1209600000')\nend\na('hse */
+    "\267\321,C[1]\004C[2]\004y\231' S\244ARGV[2]\231R:g\264\202C\201' C\276\257o" /* t',c,e,C[1]..' '..C[2]..' '..y..' S'..ARGV[2]..R:gsub('C',' C'))\nif o */
+    "\260q=y/25 \265\221g\230g\270e\356D\223#s\2370\260q=-1 \211\322" /*  then q=y/25 elseif g and g~=e and not D and#s==0 then q=-1 end\nreturn{ */
+    "\277q,\335\n" /* 0,q,f}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\220o=t\273\372b\376(ARGV[3]\3320\310\261ah\227D>f\225\204\273\372b\376(U)>\334h." /* local o=tonumber(ARGV[3])or 0\nif not ah and D>f and tonumber(U)>math. */
-    "\315x(k,o)t\215\250n=\334h.\315x(p\327)\351728\354\250F=\352\237\375" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal F=a('pexpire',c,n */
-    ")\2410\250\356av(d\257i>=D\240S=d\232u \264 \356D \311I\240B\026\256" /* )==0\nlocal i=av(d)\nif i>=D then S=d..u else i=D end\nif I then B(e)end\n */
-    "ax(\203au\026,U,i,ap,S,ae\203\027limit\201as()\203G(\257F\240\352" /* ax()\nau(e,U,i,ap,S,ae)\na('hset',c,'limit',as())\nG()\nif F then a('pexpire */
-    "\237\375\256\323\302t\273\372b\376(U),\337\013\220\356e:g\263\202\255+$\201x\3132" /* ',c,n)end\nreturn{1,tonumber(U),f}\nend\nlocal i=e:gsub('%d+$',x:sub(2 */
-    ")\245n=p\267\025\003ag\035m\241k\244\370\266\234hold\376\276\241e\203n=n" /* ))\nlocal n=p~=-2 and not ag and(m==k or a('hget',c,'holder')==e)\nn=n */
-    "\227\370t\260,i\257\261n\240\323-\302\030\311\3475]t\215 \323" /*  and a('hget',h,i)\nif not n then return{-1,0,f}end\nif r[5]then return{ */
-    "\376r=\202NEEDS\275\3475])\34599)}\311o>b\240m=ARGV[3]\211z={i,k\232" /* err=('NEEDS '..r[5]):sub(1,99)}end\nif o>b then m=ARGV[3]end\nz={i,k.. */
-    "' 0 0 \301}\nan\026\327\353\201d\232u,ae\203\330\260\322\203G(i\203s,z={},{}\nw=k\na" /* ' 0 0 0'}\nan(e,d,'1',d..u,ae)\na('hdel',h,e)\nG(i)\ns,z={},{}\nw=k\na */
-    "w(\203\214#s>0\240G()\264 \027\223\002d\201w\256\323\302t\273\372b\376" /* w()\nif#s>0 then G()else a('hset',c,'released',w)end\nreturn{1,tonumber */
-    "(\205),\337\n" /* (al),f}\n */
+    "\220o=t\273\372b\376(ARGV[3]\3430\307\241\207h\230D>f\223\204\273\372b\376(U)>\332h." /* local o=tonumber(ARGV[3])or 0\nif not ah and D>f and tonumber(U)>math. */
+    "\313x(k,o)t\215\255n=\332h.\313x(p\325)\352728\354\255F=\314\317\236\375" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal F=a('pexpire',c,n */
+    ")\2370\255\357av(d\257i>=D\260S=d\231u \265 \357D \310I\260B\024\256" /* )==0\nlocal i=av(d)\nif i>=D then S=d..u else i=D end\nif I then B(e)end\n */
+    "ax(\203au\024,U,i,ap,S,ae\203\333\344limit\201as()\203G(\257F\037p" /* ax()\nau(e,U,i,ap,S,ae)\na('hset',c,'limit',as())\nG()\nif F then a('p */
+    "\317\236\375\256\322\302t\273\372b\376(U),\335\010\220\357e:g\264\202\254+$\201y" /* expire',c,n)end\nreturn{1,tonumber(U),f}\nend\nlocal i=e:gsub('%d+$',y */
+    "\3122)\242n=p\270\023\230\241\207g\033m\237k \226\326\342\344hold\376\276\237e" /* :sub(2))\nlocal n=p~=-2 and not ag and(m==k or a('hget',c,'holder')==e */
+    "\203n=n\223\326\342t\261,i\257\262n\260\322-\302\026\310\3515]t\215" /* )\nn=n and a('hget',h,i)\nif not n then return{-1,0,f}end\nif r[5]then */
+    " \322\376r=\202NEEDS\275\3515])\34799)}\310o>b\260m=ARGV[3]\211" /*  return{err=('NEEDS '..r[5]):sub(1,99)}end\nif o>b then m=ARGV[3]end\n */
+    "x={i,k\231' 0 0 \301}\nan\024\325\353\201d\231u,ae\203\243\025\321\203G(i\203s,x={},{}" /* x={i,k..' 0 0 0'}\nan(e,d,'1',d..u,ae)\na('hdel',h,e)\nG(i)\ns,x={},{} */
+    "\nw=k\naw(\203\214#s>0\260G()\265\326\227\344\224\002d\201w\256\322\302" /* \nw=k\naw()\nif#s>0 then G()else a('hset',c,'released',w)end\nreturn{1, */
+    "t\273\372b\376(\205),\335\n" /* tonumber(al),f}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -434,16 +436,16 @@ static const PORT_FLASH uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4661, "bbd05d77c9763bfb55d92a1b2441224c18a21148"};
+    {common, lock_before, hand_over, lock_after}, 4671, "ea9ecc489087e5620e9f4ef59e6bb3e0338b482c"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4351, "5587be2b643d1065665e5e40a0c163cd32339d0a"};
+    {common, break_before, hand_over, break_after}, 4351, "ddd5b86e76754a7bf5386a5f81d62a81ab7c366d"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 9110, "ff841d43f0a679bc201d2df91e601bc30a8f272e"};
+    {common, hand_over, share, shared}, 9129, "c01d15684b70ae6cc83629436acd2c26287c7034"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7614, "19625d3fe265fc3b756c7ab780f2363196046dfc"};
+    {common, hand_over, share, downgrade}, 7614, "514610b2d68ef13049797336ebad21c19b707ecd"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1895, "6a930dc9591b949e33dfbc0b937536cdf2fdce35"};

@@ -8,7 +8,8 @@
 --              timeout, ms: a waiter that is not heard from for this long is dead
 --       token  of the hold (mode -n), or of an earlier hold that id gave up and that may still exist
 -- Reply {1, token, now}   held
---       {0, ttl, now}     not now; the lock's ttl if id tries or is first in line, else -1
+--       {0, ttl, now}     not now; the lock's ttl if id tries, is first in line, or has just handed the
+--                         lock on to another waiter; else -1
 --       {-1, 0, now}      the hold that the caller believes in is gone
 --       {-2, 0, now}      expired: the request came after its time
 --       the error NEEDS   a later release uses the lock in a way that is not known here
@@ -136,5 +137,6 @@ if old then
   call('pexpire', timeout, '1209600000')
 end
 call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. claim:gsub('C', ' C'))
-if head and head ~= id then ttl = -1 end
+-- The first in line may be dead, too. So who has handed the lock on asks when that claim ends.
+if head and head ~= id and not given then ttl = -1 end
 return {0, ttl, now}

@@ -122,5 +122,5 @@ if old then
   call('pexpire', timeout, '1209600000')
 end
 call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' S' .. ARGV[2] .. claim:gsub('C', ' C'))
-if near then wait = mode / 25 elseif head and head ~= id then wait = -1 end
+if near then wait = mode / 25 elseif head and head ~= id and not given and #entered == 0 then wait = -1 end
 return {0, wait, now}

@@ -49,13 +49,20 @@ static void line_up(struct actor *actor, int port, const char *name, char what, 
   line_up_for(actor, port, name, what, place, 0);
 }
 
-/* The same with heartbeats each 24 s, and a claim of 2 s. */
-static void line_up_rare(struct actor *actor, const char *name, int place)
+/* The same with a waiter timeout and a claim of its own. */
+static void line_up_claiming(struct actor *actor, const char *name, int place, uint32_t waiter_ms,
+                             uint32_t claim_ms)
 {
-  struct fairlock_config config = {.waiter_ms = 60000, .claim_ms = 2000};
+  struct fairlock_config config = {.waiter_ms = waiter_ms, .claim_ms = claim_ms};
   actor_start_with(actor, server.port, name, &config);
   actor_tell(actor, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   CHECK(queue_reaches(&redis, name, place));
+}
+
+/* Heartbeats each 24 s, and a claim of 2 s. */
+static void line_up_rare(struct actor *actor, const char *name, int place)
+{
+  line_up_claiming(actor, name, place, 60000, 2000);
 }
 
 /* Makes the waiters in our hash appear to have been last heard from long ago. */
@@ -254,6 +261,36 @@ static void test_claim(void)
   actor_end(&last);
   actor_end(&ice);
   end("claim");
+}
+
+/*
+ * Several in a row: the heartbeat of the one behind them hands the lock to the next of them, which is
+ * dead, too. It is told when that claim ends, though another is the first, and so hands it on again.
+ * Their waiter timeouts, and its own heartbeats, come much later.
+ */
+static void test_claims_in_a_row(void)
+{
+  static struct actor ice[4];
+  struct actor last;
+  hold("row");
+  for (int i = 0; i < 4; i++)
+    line_up_claiming(&ice[i], "row", i + 1, 20000, 1000);
+  line_up_claiming(&last, "row", 5, 20000, 1000);
+  for (int i = 0; i < 4; i++)
+    CHECK_EQUAL(kill(ice[i].pid, SIGSTOP), 0);
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  CHECK_EQUAL(actor_hear(&last, SOON).status, FAIRLOCK_OK);
+  int64_t cost = now_ms() - began;
+  printf("# four claims of 1000 ms, and a heartbeat each 8 s: %d ms\n", (int)cost);
+  CHECK(cost < 18000);
+  CHECK_EQUAL(actor_do(&last, 'r', 0, 0).status, FAIRLOCK_OK);
+  for (int i = 0; i < 4; i++) {
+    slay(ice[i].pid);
+    actor_end(&ice[i]);
+  }
+  actor_end(&last);
+  end("row");
 }
 
 /* So is one that becomes the first because the one before it leaves. */
@@ -898,6 +935,7 @@ const struct check_test check_tests[] = {
     {"dead: one frozen waiter", test_one_frozen},
     {"dead: thirty frozen waiters", test_thirty_frozen},
     {"dead: one frozen waiter with a short claim", test_claim},
+    {"dead: four frozen waiters with short claims", test_claims_in_a_row},
     {"dead: a leave before a waiter with a short claim", test_claim_after_a_leave},
     {"dead: killed, frozen and living ones", test_mixed},
     {"dead: only dead ones before", test_only_dead_before},
