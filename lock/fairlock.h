@@ -194,8 +194,9 @@ struct fairlock_config {
                            sends a heartbeat every two fifths of this. Raised to three round trips.
                            FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000 */
   uint32_t claim_ms;    /* the claim: a handover not confirmed within this goes to the next, when
-                           that asks: at once if it is alive and has a claim_ms, too. At least what the message and the answer to its confirmation take, or
-                           live waiters lose their turns; raised to three round trips.
+                           that asks: at once if it is alive and has a claim_ms, too. At least what
+                           the message and the answer to its confirmation take, or live waiters
+                           lose their turns; raised to three round trips.
                            FAIRLOCK_CLAIM_MIN_MS to waiter_ms; 0: waiter_ms */
   uint32_t response_ms; /* a later answer means a dead connection. Raised to half of it plus two
                            round trips. At most 1.5 waiter_ms; 0: two fifths of waiter_ms */
