@@ -27,6 +27,13 @@ static bool breaks(const char *holder, const char *words)
   return strstr(output, holder) != NULL && strstr(output, words) != NULL;
 }
 
+static bool report_nothing(const struct fairlock_report *report, void *context)
+{
+  (void)report;
+  (void)context;
+  return true;
+}
+
 void test_force_release(void)
 {
   struct fairlock_target named = {.token = 42};
@@ -96,10 +103,47 @@ void test_force_release_again(void)
   break_connection();
   greet();
   CHECK(breaks("\r\n* 17", " -1 0 42\r\n"));
-  answer(-2, 0, 0); /* it came after its time */
-  CHECK(breaks("\r\n* 17", " -1 0 42\r\n"));
+  CHECK(strstr(output, "\r\n* 1700000002") != NULL);
+  answer(-2, 0, 60000); /* it came after its time, of which we know now */
+  CHECK(breaks("\r\n* 1700000062", " -1 0 42\r\n"));
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
+}
+
+static bool begins(struct fairlock *handle, int what)
+{
+  int status = what == 0   ? fairlock_engine_force(handle, &anyone, now)
+               : what == 1 ? fairlock_engine_inspect(handle, report_nothing, NULL, now)
+                           : fairlock_engine_acquire(handle, 0, 1000, now);
+  return status == FAIRLOCK_PENDING;
+}
+
+static void answer_to(int what)
+{
+  if (what == 1) feed("*6\r\n:4294967296\r\n:-2\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n");
+  else answer(1, 77, 0);
+}
+
+/* The text of a script that is not known is not sent for another one, which comes first. */
+void test_noscript_of_queries(void)
+{
+  for (int i = 0; i < 9; i++) {
+    int late = i / 3, first = i % 3;
+    if (late == first) continue;
+    begin();
+    engine.window = 1;
+    CHECK(begins(&a, late));
+    CHECK(sends("EVALSHA\r\n"));
+    CHECK(begins(&b, first)); /* waits for that answer */
+    pass(1);
+    feed("-NOSCRIPT No matching script.\r\n");
+    CHECK(sends("EVALSHA\r\n") && strstr(output, "EVAL\r\n") == NULL);
+    answer_to(first);
+    CHECK_EQUAL(b.result, FAIRLOCK_OK);
+    CHECK(sends("EVAL\r\n"));
+    answer_to(late);
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  }
 }
 
 /* The operation ends for want of an answer while its request is half written. */

@@ -206,6 +206,7 @@ void test_suspended_before_an_answer(void);
 void test_frozen_for_weeks(void);
 void test_idle_for_weeks(void);
 void test_nothing_is_due_when_free(void);
+void test_nothing_is_due_when_lost(void);
 void test_no_heartbeat_when_doubt_ends(void);
 void test_slow_link(void);
 void test_long_round_trip(void);
@@ -225,12 +226,14 @@ void test_frozen_device_reads_first(void);
 void test_frozen_device_reads_one_by_one(void);
 void test_longest_patience(void);
 void test_late_greeting_is_forgotten(void);
+void test_doubt_across_the_half_of_the_time(void);
 void test_long_round_trip_is_forgotten(void);
 
 /* engine_inspect.c */
 void test_force_release(void);
 void test_force_release_of_nothing(void);
 void test_force_release_again(void);
+void test_noscript_of_queries(void);
 void test_force_release_half_written(void);
 void test_ask(void);
 void test_told_the_token(void);

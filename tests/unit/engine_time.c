@@ -140,6 +140,22 @@ void test_nothing_is_due_when_free(void)
   CHECK_EQUAL(fairlock_engine_deadline(&engine, now), idle);
 }
 
+/* Nor one that has lost its hold: it renews nothing. */
+void test_nothing_is_due_when_lost(void)
+{
+  begin();
+  pass(5000);
+  uint32_t idle = fairlock_engine_deadline(&engine, now);
+  request(&a, 0, FAIRLOCK_RENEW);
+  answer(1, 77, 0);
+  pass(10000);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(losses, 1);
+  pass(0);
+  CHECK(fairlock_engine_deadline(&engine, now) >= idle - 10000);
+}
+
 /* The end of what was in doubt is no heartbeat's time. */
 void test_no_heartbeat_when_doubt_ends(void)
 {
@@ -586,6 +602,22 @@ void test_late_greeting_is_forgotten(void)
     }
     CHECK(engine.round_trip_ms > 1300 && engine.round_trip_ms < 1500); /* later ones, gradually */
   }
+}
+
+/* Of two requests in doubt the later one counts, also if the lower half of the server's time goes round. */
+void test_doubt_across_the_half_of_the_time(void)
+{
+  int64_t late = ((int64_t)396 << 32) - 1700000000000 - 12000; /* it does so in 12 s */
+  set_up();
+  greet_late(late);
+  engine.response_ms = 11000; /* by a long round trip, which is forgotten on the next connection */
+  request(&a, 0, 1000);
+  pass(3000);
+  request(&b, 0, 1000);
+  break_connection();
+  greet_late(late);
+  CHECK_EQUAL(engine.response_ms, 2000);
+  CHECK(engine.in_doubt_ms >= 11000);
 }
 
 void test_long_round_trip_is_forgotten(void)

@@ -357,6 +357,34 @@ static void test_unknown_script(void)
   CHECK(is_free(&a, FAIRLOCK_OK));
 }
 
+/* One that comes first does not get the text, whatever its own script. */
+static void check_text_behind(struct fairlock *other)
+{
+  engine.window = 1;
+  CHECK_EQUAL(fairlock_engine_acquire(other, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends_nothing());
+  pass(1);
+  feed("-NOSCRIPT\r\n");
+  CHECK(sends("\r\nEVALSHA\r\n") && strstr(output, "\r\nEVAL\r\n") == NULL);
+  answer(0, 1000, 0);
+  CHECK_EQUAL(other->result, FAIRLOCK_BUSY);
+  CHECK(sends("\r\nEVAL\r\n"));
+  answer(1, 78, 0);
+  CHECK(has_share());
+}
+
+static void test_unknown_script_behind_others(void)
+{
+  struct fairlock_shared other;
+  set_up_asked();
+  push("subscribe", CHANNEL("3"), NULL);
+  check_text_behind(&b);
+  set_up_asked();
+  push("subscribe", CHANNEL("3"), NULL);
+  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &other, "door", 4, 7), FAIRLOCK_OK);
+  check_text_behind(&other.handle);
+}
+
 /* No answer for offline_ms: both are given up, and both are told to the server later. */
 static void test_unreachable(void)
 {
@@ -410,6 +438,34 @@ static void test_cancel(void)
   answer(0, 0, 0); /* what the heir has left is the last that was released */
   CHECK(leaves_once_more(FAIRLOCK_UNKNOWN));
   CHECK_EQUAL(ends, 2);
+}
+
+/* Its next acquire is as any other, even if it has not left yet. */
+static void test_acquire_after_cancel(void)
+{
+  set_up_asked();
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_cancel(heir_handle, now), FAIRLOCK_OK);
+  CHECK_EQUAL(heir_handle->result, FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_engine_acquire(heir_handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now),
+              FAIRLOCK_PENDING);
+  pass(RETRY_MS);
+  greet();
+  drain();
+  CHECK(strstr(output, FAIRLOCK_SHARED_SHA1) != NULL);
+  CHECK(strstr(output, FAIRLOCK_DOWNGRADE_SHA1) == NULL);
+  CHECK(releases());
+}
+
+/* What the shared handle looks at and breaks is no business of the option. */
+static void test_queries(void)
+{
+  prepare();
+  greet();
+  CHECK_EQUAL(fairlock_engine_force(heir_handle, &anyone, now), FAIRLOCK_PENDING);
+  CHECK(sends(FAIRLOCK_BREAK_SHA1) && strstr(output, FAIRLOCK_SHARED_SHA1) == NULL);
+  answer(1, 0, 0);
+  CHECK_EQUAL(heir_handle->result, FAIRLOCK_OK);
 }
 
 /* A request that is half written goes on as it has begun. */
@@ -610,6 +666,18 @@ static void test_misuse(void)
   CHECK_EQUAL(fairlock_engine_downgrade(&b, &heir, FAIRLOCK_RENEW, now), FAIRLOCK_NOT_HELD);
 }
 
+/* The client does not use the option: nothing happens. */
+static void test_without_the_option(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &heir, "door", 4, 7), FAIRLOCK_OK);
+  greet();
+  hold_alone(FAIRLOCK_RENEW);
+  CHECK_EQUAL(downgrade(), FAIRLOCK_INVALID);
+  CHECK_EQUAL(a.phase, HELD);
+  CHECK_EQUAL(heir_handle->phase, FREE);
+}
+
 /* Both are busy until it has ended, and a second one begins when the first has. */
 static void test_busy(void)
 {
@@ -729,9 +797,12 @@ const struct check_test check_tests[] = {
     {"downgrade: nonsense", test_nonsense},
     {"downgrade: an answer before the end of its request", test_answer_before_the_end},
     {"downgrade: an unknown script", test_unknown_script},
+    {"downgrade: an unknown script behind others", test_unknown_script_behind_others},
     {"downgrade: unreachable", test_unreachable},
     {"downgrade: never sent", test_never_sent},
     {"downgrade: cancelled", test_cancel},
+    {"downgrade: an acquire after that", test_acquire_after_cancel},
+    {"downgrade: looking and breaking", test_queries},
     {"downgrade: half written", test_half_written},
     {"downgrade: the exclusive hold is over meanwhile", test_outlived},
     {"downgrade: a later hold has an older token than the heir", test_outlived_newer_token},
@@ -739,6 +810,7 @@ const struct check_test check_tests[] = {
     {"downgrade: a token from which nobody counts on", test_largest_token},
     {"downgrade: beside others", test_beside_others},
     {"downgrade: misuse", test_misuse},
+    {"downgrade: without the option", test_without_the_option},
     {"downgrade: both are busy", test_busy},
     {"downgrade: replicas", test_replicas},
     {"downgrade: a lock that is kept", test_kept},
