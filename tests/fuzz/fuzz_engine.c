@@ -106,7 +106,7 @@ static bool follows, goes_anywhere, was_redirected;
 static struct fairlock_keeping keep;
 static bool keeps;
 static struct fairlock_downgrading sharing;
-static bool shares;     /* all handles but the first do */
+static bool all_share;  /* all handles but the first do */
 static bool downgrades; /* the second has the name of the first, and perhaps the third has, too */
 
 /* Credentials that change. What was given last is freed at the next call. */
@@ -319,7 +319,7 @@ static int take_out(struct caller *caller, struct fairlock *handle)
 static int add(unsigned which)
 {
   const struct witness_lock *lock = &witness_locks[witness.names[which]];
-  bool sharer = shares && which > 0;
+  bool sharer = all_share && which > 0;
   memset(&witness.heirs[which], 0, sizeof witness.heirs[which]);
   witness.limits[which] = sharer ? (int)(which - 1) * 7 : -1;
   if (!sharer) return fairlock_engine_add(&engine, &slots[which].handle, lock->name, lock->size);
@@ -383,7 +383,7 @@ static void operate(unsigned what, unsigned which)
 static int downgrades_to(const struct fairlock *from, const struct fairlock *heir)
 {
   unsigned name = witness.names[index_of(from)];
-  if (from->keep & SHARES || witness.names[index_of(heir)] != name) return FAIRLOCK_INVALID;
+  if (shares(from) || witness.names[index_of(heir)] != name) return FAIRLOCK_INVALID;
   if (from->result == FAIRLOCK_PENDING || heir->result == FAIRLOCK_PENDING)
     return FAIRLOCK_IN_PROGRESS;
   if (holding(heir) || heir->phase == LOST) return FAIRLOCK_IN_PROGRESS;
@@ -509,7 +509,8 @@ static void check_awaiting(void)
 {
   const struct fairlock *previous = NULL;
   unsigned found = 0;
-  for (const struct fairlock *handle = engine.oldest; handle != NULL; handle = handle->next) {
+  for (const struct fairlock *handle = engine.oldest; handle != NULL;
+       handle = handle->place.next_answered) {
     CHECK(is_there(handle));
     check_sequences(handle, previous);
     CHECK(++found <= HANDLES + 1);
@@ -530,8 +531,9 @@ static void check_schedule(void)
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     CHECK(is_there(handle));
     CHECK(++found <= HANDLES + 1);
-    if (handle->up == NULL) CHECK(handle == engine.first);
-    else CHECK((handle->up->left == handle) != (handle->up->right == handle));
+    if (handle->place.up == NULL) CHECK(handle == engine.first);
+    else
+      CHECK((handle->place.up->place.left == handle) != (handle->place.up->place.right == handle));
   }
   for (int i = 0; i < HANDLES; i++)
     if (callers[i].there) CHECK(found-- > 0);
@@ -875,10 +877,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   if (keeps) CHECK(fairlock_engine_keep(&engine, &keep) == FAIRLOCK_OK);
   witness.keeps = keeps;
   downgrades = room == 251 || room == 252;
-  shares = downgrades || room == 253 || room == 254;
+  all_share = downgrades || room == 253 || room == 254;
   if (downgrades) witness.names[1] = witness.names[0];
   if (room == 252) witness.names[2] = witness.names[0];
-  if (shares) fairlock_engine_use_downgrading(&engine, &sharing);
+  if (all_share) fairlock_engine_use_downgrading(&engine, &sharing);
   while (hostile.left > 0) {
     witness_step(&witness);
     for (int i = 0; i < HANDLES; i++)

@@ -279,16 +279,11 @@ static bool is_current(const struct witness_heir *heir, const struct witness_req
   return request->order > heir->sent_before;
 }
 
-/*
- * A downgrade names the hold that its handle is to get, and the handle's own last token if that is
- * newer; that alone when the other handle has given up.
- */
+/* A downgrade names the hold that its handle is to get, and the handle's own last token if that is newer. */
 static bool names_hold(const struct witness_heir *heir, const struct witness_request *request)
 {
-  uint64_t token = (uint64_t)request->token;
   if (heir->from == 0 || request->from != heir->from) return false;
-  if (request->newer > 0) return token == heir->token && request->newer == heir->newer;
-  return token == (heir->newer > 0 ? heir->newer : heir->token);
+  return (uint64_t)request->token == heir->token && request->newer == heir->newer;
 }
 
 /* To get the hold of another handle, one sends downgrades, and else none. */
@@ -314,17 +309,16 @@ static bool has_heir(const struct witness *witness, const struct witness_request
   return false;
 }
 
-/* An acquire, but for the handle's number in its mode, and perhaps a token behind the limit. */
+/* An acquire, but for the handle's number in its mode, and a token, or 0, behind the limit. */
 static bool take_downgrade(const struct witness *witness, struct witness_request *request)
 {
   const struct witness_element *newer = &witness->sent.elements[9];
-  bool more = witness->sent.count == 10;
   if (request->mode >= 0 || request->lease == 0) return false;
-  if (more && (!newer->is_number || newer->number <= 0)) return false;
+  if (!newer->is_number || newer->number < 0) return false;
   request->script = 'a';
   request->from = (uint32_t)-request->mode;
   request->mode = 0;
-  request->newer = more ? (uint64_t)newer->number : 0;
+  request->newer = (uint64_t)newer->number;
   return true;
 }
 
@@ -352,7 +346,7 @@ static uint64_t handles_of(const struct witness *witness, const struct witness_e
   return handles;
 }
 
-/* EVALSHA script 4 lock queue timeout ours [argument [limit [newer token]]]. */
+/* EVALSHA script 4 lock queue timeout ours [argument [limit [newer token or 0]]]. */
 static bool take_script(struct witness *witness)
 {
   const struct witness_element *elements = witness->sent.elements;
@@ -369,8 +363,7 @@ static bool take_script(struct witness *witness)
   if (request->script == 'i') return witness->sent.count == 7;
   bool downgrades = request->script == 'D';
   bool shared = request->script == 'S' || downgrades;
-  if (witness->sent.count != 8U + shared && !(downgrades && witness->sent.count == 10))
-    return false;
+  if (witness->sent.count != 8U + shared + downgrades) return false;
   if (!take_argument(witness, request)) return false;
   if (request->number != 0) request->senders = bit(request->number);
   if (downgrades && !take_downgrade(witness, request)) return false;
