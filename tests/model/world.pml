@@ -12,7 +12,7 @@
  * takes for ever; within a tick, everything may happen in any order. Clocks disagree by less than a tick in
  * each interval, so the margin that the lock leaves (1/64 of a span) is a tick here.
  *
- * Names are those of lock/ and of lock/scripts. A comment [in-brackets] names a rule of the table in README.md.
+ * Names are those of lock/ and of lock/scripts. A comment [in-brackets] names a rule of faults.txt.
  *
  * What a run chooses (run.py):
  *   N, ACQUIRES0, ACQUIRES    handles; how often the first, and each other, acquires
