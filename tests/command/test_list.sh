@@ -4,6 +4,7 @@
 # shellcheck source=tests/support/lib.sh disable=SC2034,SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
 . tests/support/lib.sh
+. tests/command/rights.sh
 
 # same WHAT WANTED
 same() {
@@ -228,12 +229,10 @@ test_too_long_in_braces() {
 }
 
 test_rights() {
-  page=tests/server/README.md
-  rules=$(sed -n '/ACL SETUSER lock on/,/^$/{s/^ *ACL SETUSER//;s/NAME/a/g;s/>PASSWORD/>pw/;p;/^$/q}' $page | tr '\n' ' ')
-  more=$(sed -n 's/^    ACL SETUSER lock \(+scan .*\)/\1/p' $page)
+  more=$(more_rights +scan)
   [ -n "$more" ] || fail "the page has no rule"
   set -f
-  redis acl setuser $rules >"$dir/out"
+  redis acl setuser $(rights) >"$dir/out"
   hold a b
   expect 77 "$fairlock" list --url redis://lock:pw@127.0.0.1:$port
   said "redis://127.0.0.1:$port: the server refuses this user"

@@ -5,6 +5,7 @@
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317,SC2094
 set -u
 . tests/support/lib.sh
+. tests/command/rights.sh
 side=4 # they sleep most of the time
 
 # misuse WORDS ARGUMENT...: a usage error that says WORDS
@@ -625,35 +626,28 @@ test_acl() {
   expect 77 "$fairlock" break --yes --url "$url" a
 }
 
-# rules_work PAGE: the ACL line of the page names the commands of test_acl, and a user made by it,
-# for locks whose names begin with "a", may do what it has to
-rules_work() {
+# The line of lock/PRODUCTION.md names the commands of test_acl, and a user made by it, for locks whose
+# names begin with "a", may do what it has to.
+test_documented_rules() {
   set -f
-  set -- "$1" $(sed -n '/ACL SETUSER/,/^$/{s/^ *ACL SETUSER//;/^```/d;s/NAME/a/g;s/door/a/g;s/>PASSWORD/>pw/;p;/^$/q}' "$1")
-  page=$1
-  shift
+  set -- $(rights)
   printf '%s\n' "$@" | sed -n 's/^+//p' | sort >"$dir/named"
   sed -n '/ commands\[\] = {/,/^}/s/[^"]*"\([^"]*\)"[^"]*/\1\n/gp' tests/server/test_acl.c | sed '/^$/d' | sort >"$dir/needed"
-  cmp -s "$dir/named" "$dir/needed" || fail "$page: $(diff "$dir/named" "$dir/needed" | tr "\n" " ")"
+  cmp -s "$dir/named" "$dir/needed" || fail "$(diff "$dir/named" "$dir/needed" | tr "\n" " ")"
   redis acl setuser "$@" >"$dir/out"
-  [ "$(cat "$dir/out")" = OK ] || fail "$page: $(cat "$dir/out")"
-  url=redis://$1:pw@127.0.0.1:$port
+  [ "$(cat "$dir/out")" = OK ] || fail "$(cat "$dir/out")"
+  url=redis://lock:pw@127.0.0.1:$port
   expect 0 "$fairlock" run --url "$url" abc true
   expect 0 "$fairlock" run --limit 2 --url "$url" abc true
   expect 0 "$fairlock" status --url "$url" abc
   expect 77 "$fairlock" run --url "$url" b true
   said NOPERM
-  redis acl deluser "$1" >"$dir/out"
-}
-
-test_documented_rules() {
-  rules_work tests/server/README.md
 }
 
 # Without +publish a release hands the lock over all the same: nobody is told of it but by asking.
 test_missing_right_to_publish() {
   set -f
-  redis acl setuser $(sed -n '/ACL SETUSER lock on/,/^$/{s/^ *ACL SETUSER//;s/NAME/a/g;s/>PASSWORD/>pw/;p;/^$/q}' tests/server/README.md) -publish >"$dir/out"
+  redis acl setuser $(rights) -publish >"$dir/out"
   FAIRLOCK_URL=redis://lock:pw@127.0.0.1:$port
   run a sh -c 'until [ -e "$0" ]; do sleep 0.1; done; exit 5' "$dir/go" 2>"$dir/err" &
   holder=$!

@@ -5,6 +5,7 @@
 # shellcheck source=tests/support/lib.sh disable=SC2034,SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
 . tests/support/lib.sh
+. tests/command/rights.sh
 side=4 # they sleep most of the time
 
 # names_address ADDRESS NAME...: status reads the lock there
@@ -291,9 +292,8 @@ make_user() {
   [ "$(sh -c "$(echo "$line" | sed 's/job:/a/g')")" = OK ] || fail "the server refuses: $line"
 }
 
-# The line of the page for Sentinels
-page_sentinel_rules() {
-  sed -n '/^| Sentinels that ask for a password/s/.*`\(resetchannels [^`]*\)`.*/\1/p' lock/PRODUCTION.md | tr -d '\\'
+sentinel_rights() {
+  more_rights 'resetchannels +sentinel'
 }
 
 # promote: kills the master, and waits until the replica is known to be the next one. Sets port and server.
@@ -313,7 +313,7 @@ test_master_killed() {
   start_replica
   make_user $port
   make_user $replica
-  start_sentinels 3 "user locks on >watch $(page_sentinel_rules)"
+  start_sentinels 3 "user locks on >watch $(sentinel_rights)"
   eventually knows_all
   export FAIRLOCK_SENTINEL_USER=locks FAIRLOCK_SENTINEL_PASSWORD=watch
   FAIRLOCK_URL=redis+sentinel://locks:PASSWORD@$sentinels/door
@@ -378,7 +378,7 @@ test_sentinel_passwords() {
   redis acl setuser lock on '>data' allkeys allchannels +@all >"$dir/out"
   redis config set requirepass data >"$dir/out"
   start_sentinels 1 'sentinel auth-pass door data' 'user default off' 'user warden on >watch +@all' \
-    "$(sentinel_rules | sed 's/^/user /')"
+    "user lock on >pw $(sentinel_rights)"
   url=redis+sentinel://lock:data@$sentinels/door
   expect 77 "$fairlock" status --url "$url" a
   said "redis+sentinel://$sentinels/door (Sentinel $sentinels): the server refuses this user"
@@ -451,7 +451,7 @@ end_both() {
 # Sentinel and master change their passwords, and each file comes at another time.
 test_sentinel_rotation() {
   redis acl setuser lock on '>secret' allkeys allchannels +@all >"$dir/out"
-  start_sentinels 1 'user default off' 'user warden on >watch +@all' "$(sentinel_rules | sed 's/^/user /')"
+  start_sentinels 1 'user default off' 'user warden on >watch +@all' "user lock on >pw $(sentinel_rights)"
   note ours secret
   note theirs pw
   hold_and_wait --url "redis+sentinel://lock@$sentinels/door" --sentinel-user lock --password-file "$dir/ours" \
@@ -724,30 +724,15 @@ test_list_without_a_master() {
   stop_cluster
 }
 
-# The rules on the page, for locks whose names begin with "a": of every server, what a cluster adds,
-# what --replicas adds, and of a Sentinel.
-page=tests/server/README.md
-server_rules() {
-  sed -n '/ACL SETUSER lock on/,/^$/{s/^ *ACL SETUSER//;s/NAME/a/g;s/>PASSWORD/>pw/;p;/^$/q}' $page | tr '\n' ' '
-}
 cluster_rules() {
-  sed -n 's/^    ACL SETUSER lock \(+ssubscribe .*\)/\1/p' $page
-}
-replicas_rules() {
-  sed -n 's/^    ACL SETUSER lock \(+wait.*\)/\1/p' $page
-}
-list_rules() {
-  sed -n 's/^    ACL SETUSER lock \(+scan .*\)/\1/p' $page
-}
-sentinel_rules() {
-  sed -n 's/^    ACL SETUSER \(lock on .*+sentinel.*\)/\1/p' $page | sed 's/>PASSWORD/>pw/'
+  more_rights +ssubscribe
 }
 
 # allow RULE...: the user "lock" has these rules, on all nodes, and those of the page
 allow() {
   set -f
   for node in $first $second $third; do
-    redis-cli -p $node acl setuser $(server_rules) "$@" >"$dir/out"
+    redis-cli -p $node acl setuser $(rights) "$@" >"$dir/out"
     [ "$(cat "$dir/out")" = OK ] || fail "$(cat "$dir/out")"
   done
   set +f
@@ -776,7 +761,7 @@ test_cluster_rules() {
   [ "$(jq -c '.waiters|map([.alive,.listens])' "$dir/out")" = '[[true,true]]' ] || fail "$(cat "$dir/out")"
   expect 77 "$fairlock" list --url "$url"
   said NOPERM
-  for node in $first $second $third; do redis-cli -p $node acl setuser lock $(list_rules) >"$dir/out"; done
+  for node in $first $second $third; do redis-cli -p $node acl setuser lock $(more_rights +scan) >"$dir/out"; done
   redis-cli -p $owner acl log reset >"$dir/out"
   expect 0 "$fairlock" list --url "$url"
   printed 'a: held by '
@@ -855,11 +840,11 @@ test_refused_renewal() {
 test_replicas_rules() {
   start_replica
   set -f
-  redis acl setuser $(server_rules) >"$dir/out"
+  redis acl setuser $(rights) >"$dir/out"
   expect 77 "$fairlock" run --replicas 1 -n --url redis://lock:pw@127.0.0.1:$port a true
   said NOPERM
   said wait
-  redis acl setuser lock $(replicas_rules) >"$dir/out"
+  redis acl setuser lock $(more_rights +wait) >"$dir/out"
   expect 0 "$fairlock" run --replicas 1 --url redis://lock:pw@127.0.0.1:$port a true
 }
 

@@ -29,7 +29,7 @@ PATIENT = 600000  # the longest waiter timeout: no heartbeat comes by the clock 
 BRISK = 2000  # the shortest one
 CHECKS = {}
 
-# The commands that a user has the rights to use in scripts: tests/server/README.md.
+# The commands that a user has the rights to use in scripts: lock/PRODUCTION.md.
 RIGHTS = set("""time publish spublish pubsub del pttl pexpire hget hmget hset hdel hgetall hlen lindex
 lrange lpos lpush rpush lrem zadd zscore zrem zincrby""".split())
 

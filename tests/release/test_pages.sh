@@ -141,10 +141,6 @@ same_rights() {
   cmp -s "$dir/needed" "$dir/given" || fail "other rights than in tests/server/test_acl.c: $(diff "$dir/needed" "$dir/given")"
 }
 
-test_rights() {
-  same_rights "$(sed -n '/^    ACL SETUSER lock on .*resetchannels$/,/^$/p' tests/server/README.md | tr '\n' ' ')"
-}
-
 # use_rights URL: as the user of a page's line
 use_rights() {
   expect 0 fairlock run --url "$1" job:7 -- true
@@ -256,14 +252,6 @@ test_targets_in_the_text() {
   for page in $pages; do tr '\n' ' ' <"$page" | grep -o '`make [^`]*`'; done | tr -d '`' | sort -u >"$dir/lines"
   [ "$(wc -l <"$dir/lines")" -gt 20 ] || fail "only $(wc -l <"$dir/lines") found"
   while read -r line; do is_target $line; done <"$dir/lines"
-}
-
-# The table of tests/README.md has each target of make help-all.
-test_targets_on_a_fresh_machine() {
-  make -s help-all | sed -n 's/^  \([a-z-]*\) .*/\1/p' | grep -vx fresh | sort >"$dir/helped"
-  sed -n '/^## On a machine that has nothing/,/^## /s/^| `\(.*\) |.*|$/`\1/p' tests/README.md | grep -o '`[^`]*`' |
-    sed 's/`\([a-z-]*\).*/\1/' | sort -u >"$dir/tried"
-  diff "$dir/helped" "$dir/tried" >"$dir/out" || fail "$(cat "$dir/out")"
 }
 
 test_kinds_of_blocks() {
@@ -417,5 +405,5 @@ test_unknown_lines_fail() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests make_builds_what_the_readme_says lines_of_the_readme lines_of_the_other_pages targets_in_the_text \
-  targets_on_a_fresh_machine kinds_of_blocks c_of_the_ports_page_compiles a_board_of_ones_own figures_of_the_boards rights alerts \
+  kinds_of_blocks c_of_the_ports_page_compiles a_board_of_ones_own figures_of_the_boards alerts \
   unknown_lines_fail

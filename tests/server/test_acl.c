@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A user with the least rights: the rules that README.md lists are enough for everything, and none
- * of them is superfluous. And what a missing right leaves behind: a script may be stopped half-way
- * by it, but must never leave a hold without an end or a queue entry without a score, and must drop
- * no waiter unserved.
+ * A user with the least rights: the rules that lock/PRODUCTION.md lists are enough for everything,
+ * and none of them is superfluous. And what a missing right leaves behind: a script may be stopped
+ * half-way by it, but must never leave a hold without an end or a queue entry without a score, and
+ * must drop no waiter unserved.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void open_client(struct client *opened, const char *user)
 
 /*
  * The commands that a user needs, for all operations, where Redisson's clients use the lock, too.
- * README.md and lock/PRODUCTION.md have the same (tests/release).
+ * lock/PRODUCTION.md has the same (tests/release).
  */
 static const char *const commands[] = {
     "time",   "subscribe", "unsubscribe",   "evalsha",
