@@ -42,7 +42,7 @@ STALL_US = 1000000  # longer than a pause of the server's; half of what costs a 
 JUDGED = "waits that no fault has hit"
 MINUTES = 300  # of a run so long, one JUDGED a minute is asked for: the hour has 40
 NO_WAIT = "does not wait in"
-WAITS = (3, 18, 1)  # the first Redisson that does: see "With Redisson" in tests/interop/README.md
+WAITS = (3, 18, 1)  # the first Redisson that does: see "Which Redisson" in lock/JAVA.md
 FEW = 3  # as often one that waits may look as if it did not
 MANY, NEVER_US = 20, 10000000  # who gives up early so often, and for so long, never waits again: no fault does that
 
@@ -328,7 +328,7 @@ class Java:
                 self.judge.hurts((self, party))
             else:
                 del since[name]
-            if early.lasts(name, got, called, now_us()):  # see "With Redisson" in tests/interop/README.md
+            if early.lasts(name, got, called, now_us()):  # see "Which Redisson" in lock/JAVA.md
                 self.judge.said[NO_WAIT, self.release] += 1
                 self.process.kill()
             if got == "1":
