@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library of any release as a program that is driven by lines: README.md describes them. It is
+ * The library of any release as a program that is driven by lines: RELEASES.md describes them. It is
  * compiled with the public headers of each release, so it uses only what all of them have.
  *
  * Arguments: HOST PORT [WAITER_MS [LEASE_MS [KEEP_MS]]]. The loop services the client all the time, as a

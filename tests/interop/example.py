@@ -5,7 +5,7 @@ the library. It shows that the page suffices, and it is what the peer's own test
 client for use: it does one thing at a time. Of the two ways to do no harm by late requests it goes the
 second: what begins after a connection broke has a new id.
 
-Arguments and lines: README.md.
+Arguments and lines: RELEASES.md.
 """
 
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the suites of this folder share: a private server, a connection that looks at it, and
-programs that are driven by lines (README.md). All end with the suite, however that ends."""
+programs that are driven by lines (RELEASES.md). All end with the suite, however that ends."""
 
 import atexit
 import ctypes
@@ -193,7 +193,7 @@ def tell(process, *words):
 
 
 class Program:
-    """A client under test: see README.md for its lines."""
+    """A client under test: see RELEASES.md for its lines."""
 
     def __init__(self, words, port, *arguments):
         self.process = start([*words, "127.0.0.1", str(port), *map(str, arguments)],

@@ -5,7 +5,7 @@
 peer.py [--port PORT] [--list] [CHECK...] -- PROGRAM [ARGUMENT...]
 
 Runs PROGRAM with a server (its own, build/redis-server, unless --port names one for it alone) and
-tells it by lines what to do (README.md). It plays all others itself, by raw commands: holders,
+tells it by lines what to do (RELEASES.md). It plays all others itself, by raw commands: holders,
 waiters of this format, of a later one, of Redisson's, and dead ones. Each check is one rule; it
 prints "ok NAME", "not ok NAME: why", or "skip NAME: why" where the program has no such verb. CHECK:
 parts of names of checks. --list prints the rules.
