@@ -45,8 +45,8 @@ static bool ask(struct fairlock_credentials *credentials, bool sentinel)
   return true;
 }
 
-/* Of an AUTH. */
-static const struct fairlock_query no_script = {.text = 0};
+/* Of an AUTH. An answer that begins before it was written to the end is looked at, and refused. */
+static const struct fairlock_query no_script = {.text = 0, .element = fairlock_reply_take_number};
 
 /* Makes the next AUTH due in so many ms. */
 static void schedule(struct fairlock *handle, uint32_t in_ms)

@@ -312,7 +312,7 @@ class client
 public:
   /* Calls fairlock_client_init(), whose result is in status(). Both arguments stay the caller's. */
   client(const fairlock_config &config, port_transport &transport) noexcept
-      : client_(), sharing_(), status_(fairlock_client_init(&client_, &config, &transport))
+      : client_(), downgrading_(), status_(fairlock_client_init(&client_, &config, &transport))
   {
   }
 

@@ -109,7 +109,6 @@ static void become_free(struct fairlock *handle, int result)
   if (removed && handle->flags & (SUBSCRIBED | SUBSCRIBING))
     fairlock_engine_fail(handle->engine, FAIRLOCK_UNREACHABLE);
   set_phase(handle, FREE);
-  send_now(handle); /* it sends nothing: so that nobody is woken when it would have */
   handle->holds = 0;
   /* a leave that arrives late must not end the next wait, so it stays in doubt */
   fairlock_pipeline_limit_kinds(handle, KIND_LEAVE);

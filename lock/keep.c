@@ -92,17 +92,22 @@ static void resume_wait(struct fairlock *handle)
 }
 
 /*
- * Returns true if input has to be read first, because nobody has done so for LOOK_MS; the handle
- * then tries again. However late that is: when the client has received after the first look, this
- * returns false.
+ * True if what the server has said until now was read: by a task that receives all the time, or
+ * within the last LOOK_MS, or, if the handle has looked before, since then, however long ago that is.
  */
+static bool has_read(const struct fairlock_keeping *keep, const struct fairlock *handle)
+{
+  uint32_t unread_ms = handle->engine->now - handle->engine->drained_at;
+  if (keep->own.serviced != NULL && *keep->own.serviced) return true;
+  if (handle->keep & LOOKS) return unread_ms <= handle->engine->now - keep->own.looked_at;
+  return unread_ms < LOOK_MS;
+}
+
+/* Returns true if input has to be read first. The handle then tries again, in a millisecond. */
 static bool looks(struct fairlock_keeping *keep, struct fairlock *handle)
 {
-  const struct fairlock_engine *engine = handle->engine;
-  uint32_t now = engine->now, unread_ms = now - engine->drained_at;
-  if (keep->own.serviced != NULL && *keep->own.serviced) return false;
-  if (handle->keep & LOOKS ? unread_ms <= now - keep->own.looked_at : unread_ms < LOOK_MS)
-    return false;
+  uint32_t now = handle->engine->now;
+  if (has_read(keep, handle)) return false;
   keep->own.looked_at = now;
   suspend_wait(handle);
   handle->keep |= LOOKS;

@@ -267,8 +267,8 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
 
 /*
  * Handles the text of a message. It is a grant: its token, its time, how long it lasts, and perhaps
- * words of a later release. Or it is a token, and perhaps words that are no number: who sent it, and
- * why. Anything else, such as Redisson's "0", tells a waiter to ask now.
+ * words of a later release. Or it is a token, and perhaps words, of which the first does not begin with
+ * a digit: who sent it, and why. Anything else, such as Redisson's "0", tells a waiter to ask now.
  */
 static void on_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -286,7 +286,7 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
     text += length;
     size -= length;
   }
-  bool alone = count == 1;
+  bool alone = count == 1 && (size == 0 || *text < '0' || *text > '9');
   uint32_t claim_ms = 0;
   if (count == 3) {
     claim_ms = FAIRLOCK_WAITER_MAX_MS;

@@ -312,6 +312,9 @@ struct fairlock_engine {
    */
   uint32_t waiter_ms;
 
+  /* for how long a handover to a waiter may be unconfirmed: the claim, at least three round trips */
+  uint32_t claim_ms;
+
   /*
    * for how long a request is valid; if its answer takes longer, the connection is dead. At least
    * two round trips
@@ -353,9 +356,6 @@ struct fairlock_engine {
 
   /* the text of the last error, of the server (reply.c), or why topology.c refused a server */
   char error[FAIRLOCK_ERROR_SIZE];
-
-  /* for how long a handover to a waiter may be unconfirmed: the claim, at least three round trips */
-  uint32_t claim_ms;
 };
 
 /* A client: one connection to one server. The caller's memory; private. Must not move. */

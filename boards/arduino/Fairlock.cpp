@@ -134,7 +134,7 @@ void FairlockClient::transportClose(void *context)
 FairlockClient::FairlockClient()
     : config(), net_(nullptr), host_(nullptr), address_(), port_(0), status_(FAIRLOCK_INVALID),
       blocks_ms_(BLOCKS_MS), begun_(false), inside_(false), lost_(false), tells_room_(false),
-      full_(false), broken_(false), transport_(), client_(), sharing_()
+      full_(false), broken_(false), transport_(), client_()
 {
 }
 

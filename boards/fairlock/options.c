@@ -289,6 +289,7 @@ int parse_options(struct command_line *line, void *target, int argc, char **argv
     if (option == '?' || option == ':') return complain_of_option(line, option, argv);
     size_t i = option >= LONG_ONLY ? (size_t)(option - LONG_ONLY) : index_of(&rows, option);
     char *base = i < own ? target : (void *)line;
+    if (i >= rows.count) return EXIT_USAGE;
     if (rows.row[i]->kind == OPTION_HELP) print_help(line, &rows);
     if (!take(line, rows.row[i], base + rows.row[i]->target, optarg)) return EXIT_USAGE;
   }

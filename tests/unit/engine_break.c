@@ -222,7 +222,8 @@ void test_asked(void)
 /* A hold is asked for by its token; all else means something to waiters, or nothing. */
 void test_asked_for_another_hold(void)
 {
-  static const char *const messages[] = {"76", "78", "0", "", "-77", "77 1 x", "77 1", "x 77", "x"};
+  static const char *const messages[] = {"76",     "78",   "0",       "",     "-77",
+                                         "77 1 x", "77 1", "77 5b x", "x 77", "x"};
   try_a(FAIRLOCK_RENEW);
   for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
     push("message", CHANNEL("1"), messages[i]);

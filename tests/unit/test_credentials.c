@@ -508,16 +508,20 @@ static void test_auth_nonsense(void)
     close_connection();
     CHECK_EQUAL(engine.last_error, FAIRLOCK_PROTOCOL);
   }
-  set_up_asking(10000);
-  config.send_size = FAIRLOCK_SEND_MIN;
-  greet();
-  pass(7500);
-  size_t size;
-  (void)fairlock_engine_output(&engine, &size, now);
-  CHECK_EQUAL(size, FAIRLOCK_SEND_MIN);
-  feed("+OK\r\n");
-  close_connection();
-  CHECK_EQUAL(engine.last_error, FAIRLOCK_PROTOCOL);
+  /* before it was asked to the end */
+  static const char *const early[] = {"+OK\r\n", "*1\r\n:1\r\n"};
+  for (size_t i = 0; i < sizeof early / sizeof early[0]; i++) {
+    set_up_asking(10000);
+    config.send_size = FAIRLOCK_SEND_MIN;
+    greet();
+    pass(7500);
+    size_t size;
+    (void)fairlock_engine_output(&engine, &size, now);
+    CHECK_EQUAL(size, FAIRLOCK_SEND_MIN);
+    feed(early[i]);
+    close_connection();
+    CHECK_EQUAL(engine.last_error, FAIRLOCK_PROTOCOL);
+  }
 }
 
 /* An AUTH that is not answered means a dead connection, and no new one is made for it alone. */
