@@ -11,5 +11,5 @@ rights() {
 
 # more_rights BEGINNING: what the table adds, of the row whose rights begin so
 more_rights() {
-  sed -n "s/^| .* | \`\($1[^\`]*\)\`.*/\1/p" $rights_page | tr -d '\\'
+  sed -n "s/^| .* | \`\($1[^\`]*\)\`.*/\1/p" $rights_page | tr -d "\\\\"
 }
