@@ -39,12 +39,6 @@ static void give_back(struct fairlock_rest *rest)
   if (rest->freed != NULL) rest->freed(rest, rest->context);
 }
 
-static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
-                         struct fairlock_link *link)
-{
-  write_inside(engine, writer, link);
-}
-
 static const struct fairlock_abandon_hooks hooks;
 
 /* Makes the list begin with `first`; NULL: there is none. */
@@ -98,7 +92,7 @@ static void on_end(struct fairlock_engine *engine)
 }
 
 static const struct fairlock_abandon_hooks hooks = {
-    {PLACE_ABANDON, write_output, on_event, on_closed}, on_end};
+    {PLACE_ABANDON, write_inside, on_event, on_closed}, on_end};
 
 /* Moves a handle, no request of which awaits an answer that counts. */
 static void move(struct fairlock *from, struct fairlock_rest *rest)

@@ -163,12 +163,8 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   return event_inside(engine, event, link);
 }
 
-static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
-{
-  return closed_inside(engine, link);
-}
-
-static const struct fairlock_hooks hooks = {PLACE_CREDENTIALS, write_output, on_event, on_closed};
+static const struct fairlock_hooks hooks = {PLACE_CREDENTIALS, write_output, on_event,
+                                            closed_inside};
 
 void fairlock_engine_use_credentials(struct fairlock_engine *engine,
                                      struct fairlock_credentials *credentials)

@@ -26,28 +26,30 @@ static bool is_successor(const struct fairlock *handle)
   return handle != NULL && waiting(handle) && handle->flags & INHERITS;
 }
 
-static bool inherits(struct fairlock *successor, const struct fairlock *from)
+/* True if the handle that shares is to get this hold. */
+static bool names(struct fairlock *shared, const struct fairlock *from)
 {
-  const struct fairlock_shared_state *own = &shared_of(successor)->own;
-  return is_successor(successor) && from->phase == RELEASING && own->from_number == from->number &&
+  const struct fairlock_shared_state *own = &shared_of(shared)->own;
+  return from->phase == RELEASING && own->from_number == from->number &&
          own->from_token == from->token;
 }
 
-/* The handle whose hold the successor is to get; NULL: that has given up before. */
-static struct fairlock *find_from(struct fairlock *successor)
+/* The handle whose hold this one is to get; NULL: that has given up before. */
+static struct fairlock *find_from(struct fairlock *shared)
 {
-  struct fairlock *from = successor->engine->first;
-  while (from != NULL && !inherits(successor, from))
+  struct fairlock *from = shared->engine->first;
+  while (from != NULL && !names(shared, from))
     from = fairlock_schedule_next(from, true);
   return from;
 }
 
 static bool has_successor(const struct fairlock *from)
 {
-  struct fairlock *successor = from->engine->first;
-  while (successor != NULL && !inherits(successor, from))
-    successor = fairlock_schedule_next(successor, true);
-  return successor != NULL;
+  struct fairlock *handle = from->engine->first;
+  if (from->phase != RELEASING) return false;
+  while (handle != NULL && !(is_successor(handle) && names(handle, from)))
+    handle = fairlock_schedule_next(handle, true);
+  return handle != NULL;
 }
 
 static void write_arguments(struct resp_writer *writer, const struct fairlock_request *request)
@@ -71,8 +73,8 @@ static const struct fairlock_query downgrading = {.script = &fairlock_downgrade_
                                                   .end = end_downgrade};
 
 /*
- * The successor's request names the hold of `from`, by number and token, and the token of the
- * successor's own last hold if that is newer.
+ * The successor's request names the hold of `from`, by number (downgrade.lua: mode) and token, and the
+ * token of the successor's own last hold if that is newer.
  */
 static void name_hold(struct fairlock_request *request, struct fairlock *successor)
 {
@@ -84,12 +86,14 @@ static void name_hold(struct fairlock_request *request, struct fairlock *success
   request->mode = -(int32_t)own->from_number;
 }
 
-/* A request begins to be written: that of a successor is another one than when it shares. */
+/*
+ * A request of a handle that shares begins to be written: that of a successor is another one. So
+ * handle->query, by which its answer is read, changes only with the phase, which forgets older answers.
+ */
 static void choose_query(struct fairlock_engine *engine, struct fairlock *handle)
 {
   struct fairlock_request *request = &engine->request;
-  if (!shares(handle) || request->kind >= KIND_QUERY) return;
-  engine->eval |= request->eval;
+  engine->eval |= request->eval; /* the last query's text was not asked for */
   handle->query = is_successor(handle) ? &downgrading : &fairlock_shared_query;
   request->query = handle->query;
   request->eval = engine->eval & request->query->text;
@@ -107,14 +111,15 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
       fairlock_handle_send_at(handle, engine->now + RETRY_MS);
       return;
     }
-    choose_query(engine, handle);
+    if (shares(handle) && engine->request.kind < KIND_QUERY) choose_query(engine, handle);
   }
   write_inside(engine, writer, link);
 }
 
 /*
- * The successor has its answer to the request of sent_at. That answers the release, too, or the
- * exclusive hold has to be released.
+ * The successor has its answer to the request of sent_at. That answers the release, too: in the engine's
+ * values, 1 says that the hold was ended by it, and -1 that it had ended before, so that `from` is told
+ * of its loss. Or the exclusive hold has to be released.
  */
 static void settle(struct fairlock *from, const struct fairlock *successor, bool gone,
                    uint32_t sent_at)
@@ -139,12 +144,7 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   return true;
 }
 
-static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
-{
-  return closed_inside(engine, link);
-}
-
-static const struct fairlock_hooks hooks = {PLACE_DOWNGRADE, write_output, on_event, on_closed};
+static const struct fairlock_hooks hooks = {PLACE_DOWNGRADE, write_output, on_event, closed_inside};
 
 void fairlock_engine_use_downgrading(struct fairlock_engine *engine,
                                      struct fairlock_downgrading *option)
@@ -180,8 +180,8 @@ int fairlock_engine_downgrade(struct fairlock *exclusive, struct fairlock_shared
 {
   struct fairlock *successor = &shared->handle;
   exclusive->engine->now = now;
-  uint32_t lease_taken = lease_ms;
-  if (!take_lease(&lease_taken) || !match(exclusive, successor) || !used(exclusive->engine))
+  uint32_t good_ms = lease_ms;
+  if (!take_lease(&good_ms) || !match(exclusive, successor) || !used(exclusive->engine))
     return FAIRLOCK_INVALID;
   bool busy = exclusive->result == FAIRLOCK_PENDING || successor->result == FAIRLOCK_PENDING;
   if (busy || holding(successor) || successor->phase == LOST) return FAIRLOCK_IN_PROGRESS;
@@ -190,7 +190,7 @@ int fairlock_engine_downgrade(struct fairlock *exclusive, struct fairlock_shared
   if (status != FAIRLOCK_PENDING) return status;
   exclusive->keep = 0; /* keep.c does not delay this release */
   fairlock_handle_send_at(exclusive, now + RETRY_MS);
-  successor->keep = 0;
+  successor->keep = 0; /* nor does it answer this acquire */
   status = fairlock_engine_acquire(successor, FAIRLOCK_FOREVER, lease_ms, now);
   successor->flags |= INHERITS;
   if (successor->token < exclusive->token || successor->token >= LARGEST)

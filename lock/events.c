@@ -80,13 +80,7 @@ static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link
   return closed_inside(engine, link);
 }
 
-static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
-                         struct fairlock_link *link)
-{
-  write_inside(engine, writer, link);
-}
-
-static const struct fairlock_hooks hooks = {PLACE_LOG, write_output, on_event, on_closed};
+static const struct fairlock_hooks hooks = {PLACE_LOG, write_inside, on_event, on_closed};
 
 void fairlock_engine_set_log(struct fairlock_engine *engine, struct fairlock_log *log)
 {

@@ -201,7 +201,7 @@ static uint32_t at_least_left(const struct fairlock *handle, uint32_t lease_ms)
 static uint32_t lease_asked(const struct fairlock *handle)
 {
   if (handle->phase != REENTERING) return handle->lease_ms;
-  return at_least_left(handle, config_or(handle->of.reentry_lease_ms, renewed_lease(handle)));
+  return at_least_left(handle, config_or(handle->reentry_lease_ms, renewed_lease(handle)));
 }
 
 /*
@@ -210,7 +210,7 @@ static uint32_t lease_asked(const struct fairlock *handle)
  */
 static bool says_renewed(const struct fairlock *handle, uint32_t lease_ms)
 {
-  bool starts = handle->phase == REENTERING && handle->of.reentry_lease_ms == 0;
+  bool starts = handle->phase == REENTERING && handle->reentry_lease_ms == 0;
   return (starts || handle->flags & RENEWS) && lease_ms == renewed_lease(handle);
 }
 
@@ -367,7 +367,7 @@ static int begin(struct fairlock *handle, enum phase phase)
 static int reenter(struct fairlock *handle, uint32_t lease_ms)
 {
   if (handle->flags & RENEWS) lease_ms = 0;
-  handle->of.reentry_lease_ms = lease_ms == 0 ? 0 : at_least_left(handle, lease_ms);
+  handle->reentry_lease_ms = lease_ms == 0 ? 0 : at_least_left(handle, lease_ms);
   return begin(handle, REENTERING);
 }
 
@@ -658,7 +658,7 @@ static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
     lose(handle);
     return;
   }
-  if (handle->phase == REENTERING) set_lease(handle, handle->of.reentry_lease_ms);
+  if (handle->phase == REENTERING) set_lease(handle, handle->reentry_lease_ms);
   handle->holds = (uint16_t)((int32_t)handle->holds + requests[handle->phase].change);
   if (handle->phase == HELD && !(handle->flags & UNCONFIRMED)) handle->engine->counters.renewals++;
   extend(handle, sent_at);

@@ -258,6 +258,15 @@ static inline bool take_lease(uint32_t *lease_ms)
 /* How many numbers of a reply are stored. */
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
+/* Bits of engine->eval. */
+enum text_bit {
+  LOCK_TEXT = 1,
+  BREAK_TEXT = 2,
+  INSPECT_TEXT = 4,
+  SHARED_TEXT = 8,
+  DOWNGRADE_TEXT = 16
+};
+
 /*
  * What a handle's requests send, and how their answers are read. One for each script: a program links
  * those that it uses.
@@ -268,14 +277,8 @@ struct fairlock_query {
   /* of the whole command */
   uint8_t words;
 
-  /* its bit in engine->eval */
-  enum {
-    LOCK_TEXT = 1,
-    BREAK_TEXT = 2,
-    INSPECT_TEXT = 4,
-    SHARED_TEXT = 8,
-    DOWNGRADE_TEXT = 16
-  } text : 8;
+  /* its bit in engine->eval: enum text_bit */
+  uint8_t text;
 
   /* writes the arguments behind the keys */
   void (*write)(struct resp_writer *writer, const struct fairlock_request *request);
@@ -596,7 +599,7 @@ struct fairlock_abandon_hooks {
 
 /* What a link leaves to those inside it: to the next one, or to the engine. */
 static inline void write_inside(struct fairlock_engine *engine, struct resp_writer *writer,
-                                const struct fairlock_link *link)
+                                struct fairlock_link *link)
 {
   struct fairlock_link *inner = link->inner;
   if (inner != NULL) inner->hooks->write(engine, writer, inner);
@@ -610,7 +613,7 @@ static inline bool event_inside(struct fairlock_engine *engine, struct resp_even
   return inner != NULL && inner->hooks->event(engine, event, inner);
 }
 
-static inline bool closed_inside(struct fairlock_engine *engine, const struct fairlock_link *link)
+static inline bool closed_inside(struct fairlock_engine *engine, struct fairlock_link *link)
 {
   struct fairlock_link *inner = link->inner;
   return inner != NULL && inner->hooks->closed(engine, inner);

@@ -67,28 +67,22 @@ static void tell(const struct fairlock_keeping *keep)
   if (keep->own.answered != NULL) keep->own.answered(keep->own.context);
 }
 
-/*
- * Prolongs the wait while input is read, so that it does not end before that, however short it is.
- * If the server has to be asked afterwards, the wait ends when the caller wanted.
- */
+/* While input is read, the wait does not end, however short it is. */
 static void suspend_wait(struct fairlock *handle)
 {
-  const struct fairlock_engine *engine = handle->engine;
-  uint32_t until = engine->now + engine->response_ms;
-  if (handle->keep & LOOKS || handle->phase != QUEUEING) return;
-  handle->of.wanted_end = handle->ends_at;
-  if (!reached(handle->ends_at, until)) handle->ends_at = until;
+  if (handle->phase == QUEUEING) handle->flags |= ENDLESS;
 }
 
 /*
- * The wait ends when the caller wanted, again. The handle has to be rescheduled after this. A wait
- * that does not owe the hold that is kept was not prolonged: LOOKS is left of a release, or of
- * another wait, that has ended while the device slept.
+ * The server has to be asked: the wait ends when the caller wanted, again. Nothing has answered since it
+ * has begun, and a wait without a limit seems to have ended before that. The handle has to be
+ * rescheduled after this.
  */
 static void resume_wait(struct fairlock *handle)
 {
-  bool prolonged = handle->keep & LOOKS && handle->flags & OWED;
-  if (prolonged && handle->phase == QUEUEING) handle->ends_at = handle->of.wanted_end;
+  bool has_limit = handle->ends_at - handle->answered_at <= FAIRLOCK_DURATION_MAX_MS;
+  if (handle->keep & LOOKS && handle->phase == QUEUEING && has_limit)
+    handle->flags &= (uint8_t)~ENDLESS;
 }
 
 /*
@@ -138,7 +132,8 @@ static bool resume_hold(struct fairlock_keeping *keep, struct fairlock *handle)
   if (!kept || !may_keep(keep, handle) || !lasts(handle)) return false;
   fairlock_pipeline_withdraw(handle);
   if (looks(keep, handle)) return true;
-  handle->keep &= (uint8_t) ~(KEPT | LOOKS);
+  /* a query that was to follow the release has failed before */
+  handle->keep &= (uint8_t) ~(KEPT | LOOKS | QUERIES);
   fairlock_handle_resume_hold(handle, handle->kept_since);
   tell(keep);
   return true;
@@ -170,12 +165,12 @@ static bool answers(struct fairlock_keeping *keep, struct fairlock *handle)
   bool acquires = request->kind == KIND_ACQUIRE && !(handle->flags & QUEUED);
   bool confirms = request->kind == KIND_IF_HELD && handle->flags & UNCONFIRMED;
   keep->own.arms = false;
-  /* a hold may be renewed for so long that the clock wraps around */
+  /* a keep that has ended must not seem to go on when the clock has wrapped around */
   if (!in_time(keep, handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
   if (releases ? delay_release(keep, handle) : acquires && resume_hold(keep, handle)) return true;
-  if (releases && handle->holds == 0) request->mode = 0; /* it was delayed */
+  if (releases && handle->holds == 0) request->mode = 0; /* it was delayed, and counts no level */
   resume_wait(handle);
-  fairlock_handle_send_at(handle, handle->sends_at); /* reschedules it */
+  fairlock_turns_update(handle);
   if (request->kind != KIND_IF_HELD) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   if (request->kind == KIND_ACQUIRE) handle->keep &= (uint8_t)~QUERIES;
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
@@ -217,7 +212,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
 
 /* What the server says */
 
-/* Somebody may wait now: if the lock is kept, its release is sent. */
+/* Somebody may wait now: if the lock is kept, its release is sent. The caller reschedules the handle. */
 static void recall(struct fairlock *handle)
 {
   handle->keep &= (uint8_t)~ARMED;
@@ -251,7 +246,7 @@ static void on_push(struct fairlock_keeping *keep, struct fairlock_engine *engin
   struct fairlock *addressee = engine->push_type == PUSH_MESSAGE ? engine->addressee : NULL;
   if (engine->element == 2 && addressee != NULL && !waiting(addressee)) {
     recall(addressee);
-    fairlock_turns_update_all(engine);
+    fairlock_turns_update(addressee);
   }
   if (event->depth == 1 && engine->element == 0)
     keep->own.invalidates = fairlock_reply_begins(event, "invalidate");
@@ -310,15 +305,15 @@ static void on_arming_answer(struct fairlock_keeping *keep, struct fairlock_engi
 
 /*
  * An answer is complete. If it is the answer to the release before a query, begins the query; the
- * engine then drops the answer.
+ * engine then drops the answer, because it is of another phase.
  */
 static void on_given_back(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   if (handle == NULL || !(handle->keep & QUERIES)) return;
   if (handle->phase != RELEASING || handle->result != FAIRLOCK_PENDING) return;
-  if (is_error(engine) || engine->values[0] == -2)
-    return; /* the release is sent again, or has failed */
+  if (engine->value_type != RESP_ARRAY || engine->malformed || engine->element != 2) return;
+  if (engine->values[0] == -2) return; /* the release is sent again */
   handle->keep &= (uint8_t)~QUERIES;
   fairlock_handle_continue_query(handle);
 }

@@ -124,7 +124,8 @@ void fairlock_pipeline_send(struct fairlock *handle)
   struct fairlock_request *request = &engine->request;
   unsigned n = handle->unanswered;
   request->expires = expiry(engine);
-  handle->kinds_sent = fairlock_pipeline_in_flight(handle) | request->kind;
+  request->older_kinds = fairlock_pipeline_in_flight(handle);
+  handle->kinds_sent = request->older_kinds | request->kind;
   if (request->subscribe) handle->subscribe_sequence = ++engine->last_sent;
   handle->newest = ++engine->last_sent;
   handle->sequence[n] = handle->newest;
@@ -138,14 +139,15 @@ void fairlock_pipeline_send(struct fairlock *handle)
 
 /*
  * Takes back the newest number, because its request is not written after all. It has to be the only
- * unanswered request of the handle's phase.
+ * unanswered request of the handle's phase, with nothing put before it. Older ones, of earlier phases,
+ * may still be on their way.
  */
 void fairlock_pipeline_withdraw(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   const struct fairlock_request *request = &engine->request;
   fairlock_pipeline_forget(handle);
-  handle->kinds_sent &= (uint8_t)~request->kind;
+  handle->kinds_sent = request->older_kinds;
   if (request->subscribe) handle->flags &= (uint8_t)~SUBSCRIBING;
   engine->eval |= request->eval;
   engine->last_sent = (uint16_t)(engine->last_sent - 1 - request->subscribe - request->wait);

@@ -80,7 +80,10 @@ static void bad_reply(struct fairlock_engine *engine)
   fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
 }
 
-/* True for the first answers on a connection: that to its first script, and what comes before it. */
+/*
+ * True for the first answers on a connection: that to its first script, and what comes before it. (So it
+ * is again after 65,536 of them, when one sample counts as any other.)
+ */
 static bool first(const struct fairlock_engine *engine)
 {
   return engine->last_received - 1U < 5;
@@ -216,7 +219,7 @@ static void on_answer(struct fairlock_engine *engine)
   }
   if (handle != NULL) status = query_of(handle)->end(engine);
   /* after a wrong reply, the request stays unanswered, and is sent again on the next connection */
-  if (status == FAIRLOCK_PROTOCOL && handle->phase != QUERYING) return;
+  if (handle != NULL && status == FAIRLOCK_PROTOCOL && handle->phase != QUERYING) return;
   fairlock_reply_answered(engine, status);
 }
 

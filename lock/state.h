@@ -115,13 +115,8 @@ struct fairlock {
 
   uint32_t lease_ms;
 
-  union {
-    /* the lease for which a re-entry asks; 0: that of the configuration, renewed */
-    uint32_t reentry_lease_ms;
-
-    /* keep.c: when the caller wants a wait to end that keep.c has prolonged */
-    uint32_t wanted_end;
-  } of;
+  /* the lease for which a re-entry asks; 0: that of the configuration, renewed */
+  uint32_t reentry_lease_ms;
 
   struct fairlock_engine *engine;
 
@@ -160,6 +155,9 @@ struct fairlock_request {
 
   /* that bit of the engine's `eval` if the script is sent by its text, else 0 */
   uint8_t eval;
+
+  /* the kinds of the handle's older requests that may still be on their way */
+  uint8_t older_kinds;
 
   /* a WAIT follows */
   bool wait;

@@ -138,7 +138,7 @@ static bool valid_handle(const struct fairlock *h)
   HOLDS(IMPLIES(h->phase == RELEASE_ONE, h->holds > 1));
 
   /* the leases; one that was asked for is known */
-  HOLDS(good_lease_kept(h->lease_ms) && good_lease_kept(h->of.reentry_lease_ms));
+  HOLDS(good_lease_kept(h->lease_ms) && good_lease_kept(h->reentry_lease_ms));
   HOLDS(IMPLIES(waiting(h) || holding(h), h->lease_ms != 0));
 
   /* what awaits answers does so on a connection, in the list, and no more of it than its phase may */
@@ -361,7 +361,7 @@ static void any_state(void)
     *one(i) = any_handle;
     one(i)->engine = &E;
     /* copied, a union would have a value of its own for each of its members */
-    one(i)->of.reentry_lease_ms = nondet_uint32();
+    one(i)->reentry_lease_ms = nondet_uint32();
     one(i)->by.inquiry = nondet_bool() ? &hold_of_another.own : &E.inspection;
     one(i)->query = nondet_bool() ? &fairlock_lock_query : &fairlock_shared_query;
     one(i)->name = names[i];

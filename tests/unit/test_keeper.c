@@ -3,11 +3,13 @@
  * Locks that are kept: what is answered without the server, what ends that, and what the server may
  * say to an arming. As in test_engine.c, the test plays the server.
  */
-#include "engine_tests.h"
 #include "fairlock_credentials.h"
 #include "fairlock_follow.h"
 #include "fairlock_keep.h"
 #include "fairlock_log.h"
+#include "fairlock_operate.h"
+#include "internal.h" /* before the names of the fixture, which it uses for others */
+#include "engine_tests.h"
 
 #define ASK "*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n"
 #define ARM                                                                                        \
@@ -908,6 +910,116 @@ static void test_withdrawn(void)
   CHECK(b.in_doubt != 0);
 }
 
+/* A client that keeps its locks, of these times. */
+static void set_up_times(uint32_t offline_ms, uint32_t response_ms)
+{
+  set_up_counted();
+  config.offline_ms = offline_ms;
+  config.response_ms = response_ms;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "door", 4), FAIRLOCK_OK);
+  memset(&keep, 0xff, sizeof keep);
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  greet();
+}
+
+/* The bytes of a request of b stay in the send buffer. Returns how many. */
+static size_t block(void)
+{
+  size_t size;
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 10000, now), FAIRLOCK_PENDING);
+  (void)fairlock_engine_output(&engine, &size, now);
+  CHECK(size > 0);
+  return size;
+}
+
+/* A query fails before the release could be sent that it follows: it does not follow the next one. */
+static void test_query_that_has_failed(void)
+{
+  static struct fairlock_target target = {.token = FAIRLOCK_ANY_TOKEN};
+  set_up_times(500, 2000);
+  acquire("+OK\r\n+OK\r\n:0\r\n", 77);
+  delay_release();
+  size_t blocked = block();
+  CHECK_EQUAL(fairlock_engine_force(&a, &target, now), FAIRLOCK_PENDING);
+  pass(300);
+  pass(300);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  fairlock_engine_sent(&engine, blocked);
+  fairlock_engine_received(&engine, 0, now);
+  pass(1);
+  CHECK(sends_nothing());
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  a.by.task = 1; /* client.c: who has acquired */
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  fairlock_engine_received(&engine, 0, now);
+  pass(1);
+  CHECK(sends_nothing());
+  CHECK(a.keep & KEPT);
+}
+
+/* The first release of all looks, and fails before it can be sent. The next wait has its own limit. */
+static void test_wait_after_a_look(void)
+{
+  for (int endless = 0; endless <= 1; endless++) {
+    set_up_times(500, 2000);
+    acquire("+OK\r\n+OK\r\n:0\r\n", 77);
+    skip(150);
+    CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+    drain();
+    CHECK(a.keep & LOOKS);
+    size_t blocked = block();
+    pass(300);
+    pass(300);
+    CHECK(a.result != FAIRLOCK_PENDING && a.keep & LOOKS);
+    uint32_t wait_ms = endless ? FAIRLOCK_FOREVER : 400;
+    CHECK_EQUAL(fairlock_engine_acquire(&a, wait_ms, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+    fairlock_engine_sent(&engine, blocked);
+    drain();
+    pass(399);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    pass(2);
+    CHECK_EQUAL(a.phase == QUEUEING, endless);
+  }
+}
+
+/* Two acquires are under way, and the first is answered: the other may still be carried out. */
+static void test_older_acquire(void)
+{
+  set_up_times(10000, 5000);
+  request(&a, 60000, FAIRLOCK_RENEW);
+  pass(2000);
+  drain();
+  CHECK_EQUAL(a.unanswered, 2);
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  delay_release();
+  resume_hold(0);
+  break_connection();
+  CHECK_EQUAL(a.in_doubt, KIND_ACQUIRE);
+}
+
+/* The answer to the release before a query is nonsense: the connection ends. */
+static void test_nonsense_before_a_query(void)
+{
+  static const char *const answers[] = {"+OK\r\n", "*2\r\n:1\r\n:0\r\n",
+                                        "*3\r\n:1\r\n+x\r\n:0\r\n"};
+  static struct fairlock_target target = {.token = FAIRLOCK_ANY_TOKEN};
+  for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+    set_up_kept();
+    CHECK_EQUAL(fairlock_engine_force(&a, &target, now), FAIRLOCK_PENDING);
+    CHECK(sends(" 77\r\n"));
+    feed(answers[i]);
+    CHECK_EQUAL(a.phase, RELEASING);
+    CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  }
+}
+
 /* A SUBSCRIBE that was not needed is sent when it is. */
 static void test_subscription(void)
 {
@@ -1347,6 +1459,10 @@ const struct check_test check_tests[] = {
     {"keep: re-entry", test_held_twice},
     {"keep: the text of a script", test_script_text},
     {"keep: an acquire that was not written", test_withdrawn},
+    {"keep: a query that has failed", test_query_that_has_failed},
+    {"keep: a wait after a release that has looked", test_wait_after_a_look},
+    {"keep: an older acquire is on its way", test_older_acquire},
+    {"keep: nonsense before a query", test_nonsense_before_a_query},
     {"keep: a subscription that is not needed", test_subscription},
     {"keep: others are not concerned", test_others},
     {"keep: a handle whose lock is kept inspects and breaks", test_queries},
