@@ -170,7 +170,7 @@ static bool answers(struct fairlock_keeping *keep, struct fairlock *handle)
   if (releases ? delay_release(keep, handle) : acquires && resume_hold(keep, handle)) return true;
   if (releases && handle->holds == 0) request->mode = 0; /* it was delayed, and counts no level */
   resume_wait(handle);
-  fairlock_turns_update(handle);
+  fairlock_handle_send_at(handle, handle->sends_at); /* reschedules it */
   if (request->kind != KIND_IF_HELD) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   if (request->kind == KIND_ACQUIRE) handle->keep &= (uint8_t)~QUERIES;
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;

@@ -376,7 +376,7 @@ class Run:
             binding = [until for size, until in self.limits.items() if size <= held and until > self.now]
             if self.is_sharer(its.who) and (limit and held >= limit or binding):
                 number = min(binding + [self.ends[n] for n in its.shares]) - self.now
-            if its.waits and its.queue[0] != its.who:
+            if its.waits and its.queue[0] != its.who and not granted:
                 number = -1
             if its.waits and self.is_sharer(its.who) and self.is_near(its, granted):
                 number = self.span(self.patience) / 25
