@@ -229,7 +229,7 @@ print-packages:
 # who would leave it nothing); then those that take a minute.
 NICE := nice
 BUSY := $(BUILD)/tests/sim/sim
-LONG := $(BUILD)/tests/failover/test_sentinel tests/command/test_lost.sh tests/command/test_descendants.sh \
+SLOW := $(BUILD)/tests/failover/test_sentinel tests/command/test_lost.sh tests/command/test_descendants.sh \
   $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
   $(BUILD)/tests/server/test_rotation \
   $(BUILD)/tests/boards/test_faults $(BUILD)/tests/server/test_replies \
@@ -257,7 +257,7 @@ $(if $(filter-out $(SUITES),$(NOT_FIRST)),$(error no suites: $(filter-out $(SUIT
 
 # `make test` has a part of the first two and of those of compat, and 40 s of the chaos.
 PARTED := $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
-IN_ORDER = $(patsubst %,$(if $(NICE),"$(NICE) %",%),$(filter $1,$(BUSY))) $(filter $1,$(LONG)) $(filter-out $(BUSY) $(LONG),$1)
+IN_ORDER = $(patsubst %,$(if $(NICE),"$(NICE) %",%),$(filter $1,$(BUSY))) $(filter $1,$(SLOW)) $(filter-out $(BUSY) $(SLOW),$1)
 TESTED := $(call IN_ORDER,$(filter-out $(NOT_FIRST),$(SUITES))) $(PARTED:%="% killed_master") $(COMPAT_SHORT)
 TESTED_ALL := "env TIME=120 $(CHAOS)" $(call IN_ORDER,$(ONLY_ALL))
 TESTED_RELEASE := "env ROTATIONS=100 $(BUILD)/tests/server/test_rotation" $(call IN_ORDER,$(ONLY_RELEASE))
