@@ -53,10 +53,10 @@ bool fairlock_reply_begins(const struct resp_event *event, const char *words)
   ROW("MOVED", WRONG_SHARD)
 
 /* The texts in one string, which takes the least flash, and the statuses in the same order. */
-#define TEXT(text, status)   text "\0"
-#define STATUS(text, status) FAIRLOCK_##status,
-static const char error_texts[] = ERRORS(TEXT);
-static const int8_t error_statuses[] = {ERRORS(STATUS)};
+#define ROW_TEXT(text, status)   text "\0"
+#define ROW_STATUS(text, status) FAIRLOCK_##status,
+static const char error_texts[] = ERRORS(ROW_TEXT);
+static const int8_t error_statuses[] = {ERRORS(ROW_STATUS)};
 
 static int classify(const struct resp_event *event)
 {

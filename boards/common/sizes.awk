@@ -13,7 +13,7 @@ function part(file) {
   if (file ~ /lwip\.a\(/) return "lwip"
   if (file ~ /(bearssl|mbedtls)\.a\(/ || file ~ /\/mbedtls\.o$/) return "tls"
   if (file ~ /single\.a\((decode|encode)\.o/) return "codec"
-  if (file ~ /single\.a\((engine|handle|schedule|pipeline|request|reply|inspect|topology|events)\.o/) return "engine"
+  if (file ~ /single\.a\((engine|handle|turns|schedule|pipeline|request|reply|inspect|topology|events)\.o/) return "engine"
   if (file ~ /(single\.a\((scripts|texts)|\/hashes)\.o/) return "scripts"
   if (file ~ /single\.a\((client|status)\.o/) return "client"
   if (file ~ /single\.a\((tcp|seeds|uart|modem|families|threads)\.o/) return "port"

@@ -93,7 +93,8 @@ test_without_texts() {
   # shellcheck disable=SC2086
   expect 0 $compile -o "$dir/hashes.o"
   link_cortex_m3 "$dir/hashes.o"
-  [ "$(flash)" -eq "$without" ] || fail "$(flash) bytes with the page's command, $without with SCRIPTS=hashes"
+  # another order of objects may pad otherwise
+  [ "$(flash)" -le $((without + 8)) ] && [ "$(flash)" -ge $((without - 8)) ] || fail "$(flash) bytes with the page's command, $without with SCRIPTS=hashes"
   expect 2 make -s core BUILD="$dir/build" SCRIPTS=none
   said 'SCRIPTS=none is not known'
 }

@@ -95,7 +95,7 @@ static void nothing(struct fairlock *handle)
 static uint32_t asked_for(const struct fairlock *handle)
 {
   if (handle->phase != REENTERING) return handle->lease_ms;
-  return config_or(handle->of.reentry_lease_ms, renewed_lease(handle));
+  return config_or(handle->reentry_lease_ms, renewed_lease(handle));
 }
 
 /* Any answer to the handle's request, whenever that was sent. */

@@ -47,7 +47,7 @@ row() {
 }
 
 codec=$(text decode encode)
-engine=$(text engine handle schedule pipeline request reply)
+engine=$(text engine handle turns schedule pipeline request reply)
 scripts=$(text scripts texts)
 client=$(text client)
 inspect=$(text inspect)
