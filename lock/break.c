@@ -12,7 +12,8 @@
 
 static const struct fairlock_target *target_of(const struct fairlock *handle)
 {
-  return (const void *)((const char *)handle->by.inquiry - offsetof(struct fairlock_target, own));
+  return (const void *)((const char *)handle->by.inquiry -
+                        offsetof(struct fairlock_target, own.inquiry));
 }
 
 /* Writes the words of the script's argument; break.lua describes them. */
@@ -78,9 +79,9 @@ static int begin_breaking(struct fairlock *handle, struct fairlock_target *targe
 {
   handle->engine->now = now;
   if (!can_be_named(target)) return FAIRLOCK_INVALID;
-  int status = fairlock_handle_begin_query(handle, &target->own);
+  int status = fairlock_handle_begin_query(handle, &target->own.inquiry);
   if (status != FAIRLOCK_PENDING) return status;
-  target->own.query = &breaking;
+  target->own.inquiry.query = &breaking;
   target->own.mode = mode;
   return status;
 }

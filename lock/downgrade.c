@@ -95,9 +95,7 @@ static void choose_query(struct fairlock_engine *engine, struct fairlock *handle
   struct fairlock_request *request = &engine->request;
   engine->eval |= request->eval; /* the last query's text was not asked for */
   handle->query = is_successor(handle) ? &downgrading : &fairlock_shared_query;
-  request->query = handle->query;
-  request->eval = engine->eval & request->query->text;
-  engine->eval ^= request->eval;
+  set_query(engine, handle->query);
   if (is_successor(handle)) name_hold(request, handle);
 }
 

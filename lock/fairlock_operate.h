@@ -117,6 +117,12 @@ struct fairlock_asking {
   size_t size;       /* how many; 0: the message does not say it */
 };
 
+/* Of struct fairlock_target. Private. */
+struct fairlock_target_state {
+  struct fairlock_inquiry inquiry;
+  int8_t mode;
+};
+
 /* The hold that is meant: one that has this token and this holder. */
 struct fairlock_target {
   uint64_t token;     /* its fencing token, at most 2^53; FAIRLOCK_ANY_TOKEN: any, or none. So is 0
@@ -126,7 +132,7 @@ struct fairlock_target {
                          tokens, such as Redisson's, is meant also in a new hold */
 
   /* the rest is private */
-  struct fairlock_inquiry own;
+  struct fairlock_target_state own;
 };
 
 /*

@@ -554,10 +554,7 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
   if (request->lease_ms != 0) fairlock_handle_outlast(handle, request->lease_ms);
   request->subscribe =
       subscription == 0 ? listens : subscription == SUBSCRIBED && handle->phase == REMOVING;
-  request->query = query_of(handle);
-  request->eval = engine->eval & request->query->text;
-  /* the text is sent once: the server stores it, and receives later requests after it */
-  engine->eval ^= request->eval;
+  set_query(engine, query_of(handle));
   request->wait = engine->synced && request->lease_ms != 0;
   handle->answered_at = silent_since(handle);
   if (request->subscribe) handle->flags |= SUBSCRIBING;

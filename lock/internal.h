@@ -303,6 +303,17 @@ static inline const struct fairlock_query *query_of(const struct fairlock *handl
   return handle->phase == QUERYING ? handle->by.inquiry->query : handle->query;
 }
 
+/*
+ * The request asks by this query. If the server does not know its script, the text is sent, once: the
+ * server stores it, and receives later requests after it.
+ */
+static inline void set_query(struct fairlock_engine *engine, const struct fairlock_query *query)
+{
+  engine->request.query = query;
+  engine->request.eval = engine->eval & query->text;
+  engine->eval ^= engine->request.eval;
+}
+
 /* True if the handle is that of a struct fairlock_shared: its scripts have more arguments. */
 static inline bool shares(const struct fairlock *handle)
 {

@@ -8,7 +8,6 @@
  * password, the configuration, and what the greeting has found out. All strings of the program are
  * sent as bulk strings, with their length, so none can be taken for a command.
  */
-#include "fairlock_operate.h"
 #include "internal.h"
 
 #include <string.h>

@@ -145,7 +145,6 @@ struct fairlock {
 /* Of struct fairlock_target, and of an inspection: what such a request sends. Private. */
 struct fairlock_inquiry {
   const struct fairlock_query *query;
-  int8_t mode;
 };
 
 /* A request. It does not change while it is being written. */

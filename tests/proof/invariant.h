@@ -362,7 +362,7 @@ static void any_state(void)
     one(i)->engine = &E;
     /* copied, a union would have a value of its own for each of its members */
     one(i)->reentry_lease_ms = nondet_uint32();
-    one(i)->by.inquiry = nondet_bool() ? &hold_of_another.own : &E.inspection;
+    one(i)->by.inquiry = nondet_bool() ? &hold_of_another.own.inquiry : &E.inspection;
     one(i)->query = nondet_bool() ? &fairlock_lock_query : &fairlock_shared_query;
     one(i)->name = names[i];
     one(i)->name_size = 1 + nondet_uint8() % NAME_SIZE;
@@ -373,7 +373,7 @@ static void any_state(void)
   E.request.handle = one_of_them();
   E.request.query = any_query();
   E.inspection.query = nondet_bool() ? INSPECTION : NULL;
-  hold_of_another.own.query = nondet_bool() ? &breaking : NULL;
+  hold_of_another.own.inquiry.query = nondet_bool() ? &breaking : NULL;
   ASSUME(valid());
 }
 

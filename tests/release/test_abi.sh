@@ -79,7 +79,7 @@ installed=$(make -s --no-print-directory BUILD="$build" TLS=openssl print-header
 verdict "abi: public headers are those that are installed" grep -qx "headers: ${installed% }" "$folder/public"
 cp "$folder/public" "$folder/log"
 verdict "abi: these structs are private" grep -qx "$folder/public" -e \
-  'private: fairlock fairlock_client fairlock_credentials_state fairlock_downgrading_state fairlock_engine fairlock_inquiry fairlock_keeping_state fairlock_link fairlock_log_state fairlock_place fairlock_request fairlock_rest_state fairlock_shared_state fairlock_topology_state port_event port_mutex resp_decoder'
+  'private: fairlock fairlock_client fairlock_credentials_state fairlock_downgrading_state fairlock_engine fairlock_inquiry fairlock_keeping_state fairlock_link fairlock_log_state fairlock_place fairlock_request fairlock_rest_state fairlock_shared_state fairlock_target_state fairlock_topology_state port_event port_mutex resp_decoder'
 verdict "abi: and the rest of these" \
   grep -qx 'in part: fairlock_log(2) fairlock_rest(4) fairlock_topology(8) port_openssl(1) port_posix(1)' "$folder/public"
 

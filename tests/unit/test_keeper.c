@@ -43,15 +43,20 @@ static void set_up_counted(void)
   config.ended_context = &ends;
 }
 
+static void use_keep(void)
+{
+  memset(&keep, 0xff, sizeof keep); /* what is private need not be set */
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+}
+
 static void prepare(void)
 {
   set_up_counted();
   refusals = 0;
   journal.function = note;
   fairlock_engine_set_log(&engine, &journal);
-  memset(&keep, 0xff, sizeof keep); /* what is private need not be set */
-  keep.keep_ms = KEEP_MS;
-  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  use_keep();
 }
 
 /* The answer to an arming, and to the SUBSCRIBE behind it, if there is one. */
@@ -919,9 +924,7 @@ static void set_up_times(uint32_t offline_ms, uint32_t response_ms)
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &b, "door", 4), FAIRLOCK_OK);
-  memset(&keep, 0xff, sizeof keep);
-  keep.keep_ms = KEEP_MS;
-  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  use_keep();
   greet();
 }
 
