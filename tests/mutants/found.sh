@@ -3,7 +3,8 @@
 # Mutants and planted faults of all kinds, and the record of those that were found, found.txt:
 #
 #     found.sh            all are found; ONLY=text: some. If it was all, it writes the record
-#     found.sh --changed  those are found that have changed since; of the others it says how many
+#     found.sh --changed  those are found that have changed since; of the others it says how many.
+#                         MOST=number: so many at most, first those of which most has changed
 #     found.sh --due      prints those, and runs none; fails if there is one
 #     found.sh --complete the same, and fails if the record was written for another library: a change
 #                         of one file may hide a mutant of another one, most often from the simulator
@@ -114,7 +115,8 @@ believed() {
 due() {
   believed >"$folder/record"
   : >"$folder/why"
-  LC_ALL=C awk -v why="$folder/why" -v tools="$TOOLS_SUM" -f tests/mutants/due.awk "$folder/record" states=1 "$folder/states"
+  LC_ALL=C awk -v why="$folder/why" -v tools="$TOOLS_SUM" -v library="$before" -f tests/mutants/due.awk "$folder/record" states=1 "$folder/states" |
+    LC_ALL=C sort -n -k 1,1 -k 2,2 -s | cut -d ' ' -f 3-
 }
 
 # programs: those that have something to do. CBMC is got only for them.
@@ -220,6 +222,10 @@ case ${1:-} in
   if [ ! -s "$list" ]; then
     echo "nothing has changed: none is run"
     exit 0
+  fi
+  if [ "$(grep -c . "$list")" -gt "${MOST:-99999}" ]; then
+    echo "# $MOST of these $(grep -c . "$list") are run; make mutants-found runs all"
+    sed -i "$((MOST + 1)),\$d" "$list"
   fi
   ENTRIES=$list
   export ENTRIES

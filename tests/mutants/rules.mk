@@ -21,7 +21,7 @@ mutants-found: ## see that each mutant and planted fault is found by what its en
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(FINDERS) $(BUILD)/redis-server
 	@sh tests/mutants/found.sh
 
-mutants-changed: ## as mutants-found, for the mutants whose text, file or tests have changed since it was last run
+mutants-changed: ## as mutants-found, for the mutants whose text, file or tests have changed since it was last run; MOST=number: so many of them
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(FINDERS) $(BUILD)/redis-server
 	@sh tests/mutants/found.sh --changed
 

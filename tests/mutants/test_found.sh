@@ -131,6 +131,14 @@ sed -i '/^tools /d; $d' "$record"
 echo "sum $(cksum <"$record" | cut -d ' ' -f 1)" >>"$record"
 chosen 'all when the record does not say with which tools' 4 'because the record has no sum of the tools'
 
+sed -i '2s/$/;/' tests/mutants/mutants.txt
+echo >>tests/check.c
+MOST=1 found --changed && said '^# 1 of these 4 are run' && said '^   1 ok, 0 not ok' &&
+  grep -q ';$' "$build/mutants/run/entries" && cmp -s "$record" "$folder/record"
+verdict 'mutants-changed: with MOST=, so many, first what has changed itself' [ $? -eq 0 ]
+sed -i '$d' tests/check.c
+again
+
 # empty FILE: a list without an entry, and none
 empty() {
   echo '# none' >"$1"
