@@ -137,8 +137,12 @@ static void grant(struct fairlock *handle)
   CHECK(handle->token == token || (holding(handle) && handle->token == new_token));
   CHECK(handle->token >= token);
   if (!holding(handle)) return;
-  /* when that time was asked for, the server's clock said at most 0, and this was left of the claim */
-  CHECK(at >= 0 && at < SPAN);
+  /*
+   * When that time was asked for, the server's clock said at most 0, and this was left of the claim.
+   * Times of the server are compared by their lower halves, so one of 49 days before or later, which
+   * only a clock that jumps by that can say, counts as one of now, and is good for a claim as well.
+   */
+  CHECK((uint32_t)at < SPAN);
   uint32_t claim = shorter(claim_ms, E.waiter_ms);
   uint32_t left = handle->ends_at - E.now;
   CHECK(new_token > token && handle->answered_at == E.now && left > 0);
