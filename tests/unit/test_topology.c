@@ -50,6 +50,13 @@ static void follow(void)
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_OK);
 }
 
+/* So many seeds, and nothing but their list. */
+static void follow_seeds(unsigned count)
+{
+  set_up_seeds(count);
+  follow();
+}
+
 /* One seed, and so many replicas that acknowledge. */
 static void set_up_replicas(uint32_t count)
 {
@@ -64,6 +71,13 @@ static void open_connection(void)
   fairlock_engine_opening(&engine, now);
   fairlock_engine_opened(&engine, now);
   CHECK(sends("HELLO\r\n"));
+}
+
+/* Nothing is sent. */
+static bool sends_nothing(void)
+{
+  drain();
+  return output_size == 0;
 }
 
 /* Closes what the engine wants to have closed. */
@@ -124,6 +138,13 @@ static void say_role(int64_t offset, unsigned replicas)
   feed((char *)text);
 }
 
+/* Connects, and hears who that is; the rest of the greeting is still to come. */
+static void meet(const char *mode, const char *role)
+{
+  open_connection();
+  say_hello("7.0.15", mode, role);
+}
+
 static void greet_as(const char *version, const char *mode, const char *role)
 {
   open_connection();
@@ -165,6 +186,97 @@ static void say_moved(const char *name, const char *where)
   size += strlen(where);
   memcpy(text + size, "\r\n", 3);
   feed(text);
+}
+
+/* A request for another slot than a's. */
+static void make_b_another(const char *name)
+{
+  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, name, strlen(name)), FAIRLOCK_OK);
+}
+
+/* Releases all that it holds. */
+static void release(struct fairlock *handle)
+{
+  CHECK_EQUAL(fairlock_engine_release(handle, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+}
+
+/* Without a request, connected to a node. */
+static void follow_to_node(void)
+{
+  follow();
+  fairlock_engine_connect(&engine, now);
+  greet_node();
+}
+
+static void connect_to_node(void)
+{
+  set_up_seeds(1);
+  follow_to_node();
+}
+
+/* a's request is written to a node, or to a master with two replicas, and not answered. */
+static void try_at_node(void)
+{
+  follow_seeds(1);
+  try_a();
+  greet_node();
+  CHECK(sends("EVALSHA"));
+}
+
+static void wait_at_node(uint32_t lease_ms)
+{
+  follow_seeds(1);
+  wait_a(lease_ms);
+  greet_node();
+  CHECK(sends("SSUBSCRIBE\r\n"));
+}
+
+static void try_replicated(void)
+{
+  set_up_replicas(2);
+  try_a();
+  greet_master();
+  CHECK(sends("EVALSHA"));
+}
+
+static void wait_replicated(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+}
+
+/* The server's answer with a hold, or with a place in the queue, and its replicas'. */
+static void acknowledge(int64_t token)
+{
+  answer(1, token, 0);
+  feed(":2\r\n");
+}
+
+static void acknowledge_place(void)
+{
+  answer(0, -1, 0);
+  feed(":2\r\n");
+}
+
+static void acknowledge_too_few(void)
+{
+  answer(1, 77, 0);
+  feed(":1\r\n");
+}
+
+/* The client goes where `door` has moved to, and asks there. */
+static void move_door(const char *where)
+{
+  say_moved("door", where);
+  close_connection();
+  greet_node();
+  drain();
 }
 
 /* A Sentinel has been asked for the master of "doors". */
@@ -219,8 +331,7 @@ static void test_follow_refuses(void)
 
 static void test_defaults(void)
 {
-  set_up_seeds(1);
-  follow();
+  follow_seeds(1);
   CHECK_EQUAL(engine.connect_ms, 1000);
   CHECK_EQUAL(engine.offline_ms, 60000);
   CHECK(!engine.synced);
@@ -470,11 +581,7 @@ static void test_sentinel_is_none(void)
 
 static void test_moved_is_followed(void)
 {
-  set_up_seeds(1);
-  follow();
-  try_a();
-  greet_node();
-  CHECK(sends("EVALSHA"));
+  try_at_node();
   say_moved("door", "10.0.0.7:7001");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK_EQUAL(engine.error[0], 0);
@@ -492,11 +599,7 @@ static void test_moved_is_followed(void)
  */
 static void test_moved_waiter_waits_on(void)
 {
-  set_up_seeds(1);
-  follow();
-  wait_a(FAIRLOCK_RENEW);
-  greet_node();
-  CHECK(sends("SSUBSCRIBE\r\n"));
+  wait_at_node(FAIRLOCK_RENEW);
   say_moved("door", "10.0.0.7:7001");
   close_connection();
   greet_node();
@@ -532,16 +635,9 @@ static void test_moved_to_nobody(void)
 
 static void moved_from(const char *first, const char *then)
 {
-  set_up_seeds(1);
-  follow();
-  try_a();
-  greet_node();
-  drain();
+  try_at_node();
   if (first != NULL) {
-    say_moved("door", first);
-    close_connection();
-    greet_node();
-    drain();
+    move_door(first);
   }
   say_moved("door", then);
   close_connection();
@@ -570,11 +666,7 @@ static void test_moved_to_another_port(void)
 /* After a break, the connection is not to the address of the last redirection. */
 static void test_moved_after_a_break(void)
 {
-  set_up_seeds(1);
-  follow();
-  wait_a(1000);
-  greet_node();
-  drain();
+  wait_at_node(1000);
   say_moved("door", "10.0.0.7:7001");
   close_connection();
   greet_node();
@@ -600,10 +692,7 @@ static void not_followed(const char *text)
 
 static void test_moved_malformed(void)
 {
-  set_up_seeds(1);
-  follow();
-  fairlock_engine_connect(&engine, now);
-  greet_node();
+  connect_to_node();
   CHECK_EQUAL(fairlock_slot("door", 4), 8632);
   not_followed("-MOVED\r\n");
   not_followed("-MOVED \r\n");
@@ -630,9 +719,7 @@ static void test_moved_too_long_to_receive(void)
   set_up_seeds(1);
   topology.address = room;
   topology.address_size = sizeof room;
-  follow();
-  fairlock_engine_connect(&engine, now);
-  greet_node();
+  follow_to_node();
   not_followed(text);
 }
 
@@ -640,9 +727,7 @@ static void test_moved_without_room(void)
 {
   set_up_seeds(1);
   topology.address_size = 14;
-  follow();
-  fairlock_engine_connect(&engine, now);
-  greet_node();
+  follow_to_node();
   try_a();
   drain();
   say_moved("door", "10.0.0.71:7001");
@@ -662,10 +747,7 @@ static void try_a_elsewhere(void)
   try_a();
   greet_node();
   drain();
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
-  greet_node();
-  drain();
+  move_door("10.0.0.7:7001");
 }
 
 /* The host that answered is the same when a redirection from it was not followed. */
@@ -721,11 +803,7 @@ static void test_moved_to_another_port_of_nobody(void)
 static void test_moved_to_a_nul(void)
 {
   static const char text[] = "-MOVED 8632 10.0.0.7\0:7001\r\n";
-  set_up_seeds(1);
-  follow();
-  try_a();
-  greet_node();
-  CHECK(sends("EVALSHA"));
+  try_at_node();
   feed_bytes(text, sizeof text - 1);
   CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
   CHECK_EQUAL(place[0], 0);
@@ -740,12 +818,9 @@ static void test_moved_without_aim(void)
   not_followed("-MOVED 8632 10.0.0.7:7001\r\n");
   set_up_seeds(1);
   topology.address = NULL;
-  follow();
-  fairlock_engine_connect(&engine, now);
-  greet_node();
+  follow_to_node();
   not_followed("-MOVED 8632 10.0.0.7:7001\r\n");
-  set_up_seeds(1);
-  follow();
+  follow_seeds(1);
   goes_anywhere = false;
   fairlock_engine_connect(&engine, now);
   greet_node();
@@ -765,11 +840,7 @@ static void test_moved_without_topology(void)
 /* The bulk kind of error is followed, too. */
 static void test_moved_in_bulk(void)
 {
-  set_up_seeds(1);
-  follow();
-  try_a();
-  greet_node();
-  drain();
+  try_at_node();
   feed("!24\r\nMOVED 8632 10.0.0.7:7001\r\n");
   close_connection();
   CHECK(strcmp(place, "10.0.0.7:7001") == 0);
@@ -779,8 +850,7 @@ static void test_moved_in_bulk(void)
 static void move_beside(const char *name)
 {
   set_up_seeds(1);
-  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_engine_add(&engine, &b, name, strlen(name)), FAIRLOCK_OK);
+  make_b_another(name);
   follow();
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
   greet_node();
@@ -831,8 +901,7 @@ static void test_moved_with_the_same_slot_in_use(void)
 static void test_moved_with_another_slot_left(void)
 {
   set_up_seeds(1);
-  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "gate", 4), FAIRLOCK_OK);
+  make_b_another("gate");
   follow();
   wait_a(1000);
   greet_node();
@@ -844,9 +913,7 @@ static void test_moved_with_another_slot_left(void)
   push("ssubscribe", CHANNEL("1"), NULL);
   answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  release(&a);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
   drain();
@@ -881,9 +948,7 @@ static void meets_moved(const char *request)
 /* b releases, and nothing keeps the client on this node any more. */
 static void leave_with_b(const char *request)
 {
-  CHECK_EQUAL(fairlock_engine_release(&b, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  release(&b);
   pass(500);
   CHECK(sends(request));
   say_moved("door", "10.0.0.7:7001");
@@ -892,7 +957,7 @@ static void leave_with_b(const char *request)
   greet_node();
   CHECK(sends(request));
   answer(1, 0, 0);
-  CHECK(sends("") && output_size == 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
 }
 
@@ -940,9 +1005,7 @@ static void test_moved_remove(void)
 static void test_moved_remove_of_nothing(void)
 {
   hold_both();
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  release(&a);
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   CHECK(sends("SUNSUBSCRIBE"));
   say_moved("door", "10.0.0.7:7001");
@@ -1012,7 +1075,7 @@ static void test_moved_waiter_behind_a_release(void)
   push("ssubscribe", "redisson_lock__channel:{gate}:" ID ".a2.08s7li100001:2", NULL);
   answer(0, -1, 0);
   CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
-  CHECK(sends("") && output_size == 0); /* it waits */
+  CHECK(sends_nothing()); /* it waits */
   pass(500);
   CHECK(sends(" 0 0 77\r\n")); /* and here */
 }
@@ -1040,8 +1103,7 @@ static void test_moved_two_releases(void)
 static void test_moved_with_another_slot_not_in_use(void)
 {
   set_up_seeds(1);
-  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "gate", 4), FAIRLOCK_OK);
+  make_b_another("gate");
   follow();
   try_a();
   greet_node();
@@ -1054,8 +1116,7 @@ static void test_moved_with_another_slot_not_in_use(void)
 
 static void test_moved_round_in_circles(void)
 {
-  set_up_seeds(1);
-  follow();
+  follow_seeds(1);
   try_a();
   greet_node();
   for (int i = 0; i < 4; i++) {
@@ -1086,8 +1147,7 @@ static void test_moved_round_in_circles(void)
 
 static void test_seeds_in_turn(void)
 {
-  set_up_seeds(3);
-  follow();
+  follow_seeds(3);
   try_a();
   fairlock_engine_connect(&engine, now);
   for (unsigned i = 1; i <= 3; i++) {
@@ -1106,8 +1166,7 @@ static void test_seeds_in_turn(void)
 /* One that is not trusted, too; with the last one, waiting ends. */
 static void test_seeds_untrusted(void)
 {
-  set_up_seeds(2);
-  follow();
+  follow_seeds(2);
   wait_a(1000);
   for (unsigned i = 1; i <= 2; i++) {
     CHECK_EQUAL(seed, i);
@@ -1125,8 +1184,7 @@ static void test_seeds_untrusted(void)
 /* A silent seed gives way to the next after connect_ms. */
 static void test_seed_is_silent(void)
 {
-  set_up_seeds(2);
-  follow();
+  follow_seeds(2);
   wait_a(1000);
   fairlock_engine_opening(&engine, now);
   pass(999);
@@ -1139,8 +1197,7 @@ static void test_seed_is_silent(void)
 
 static void test_pauses_are_short(void)
 {
-  set_up_seeds(2);
-  follow();
+  follow_seeds(2);
   wait_a(1000);
   for (int i = 0; i < 20; i++) {
     CHECK(connects_at_once());
@@ -1156,8 +1213,7 @@ static void test_pauses_are_short(void)
 
 static void test_seed_refuses(void)
 {
-  set_up_seeds(2);
-  follow();
+  follow_seeds(2);
   wait_a(1000);
   open_connection();
   feed("-NOAUTH HELLO must be called\r\n");
@@ -1172,22 +1228,18 @@ static void test_seed_refuses(void)
 
 static void test_seed_is_a_replica(void)
 {
-  set_up_seeds(2);
-  follow();
+  follow_seeds(2);
   try_a();
-  open_connection();
-  say_hello("7.0.15", "standalone", "replica");
+  meet("standalone", "replica");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   close_connection();
-  open_connection();
-  say_hello("7.0.15", "standalone", "replica");
+  meet("standalone", "replica");
   close_connection();
   CHECK_EQUAL(a.result, FAIRLOCK_READONLY);
   /* what was said before is forgotten */
   pass(1000);
   try_a();
-  open_connection();
-  say_hello("7.0.15", "standalone", "master");
+  meet("standalone", "master");
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
 }
 
@@ -1202,8 +1254,7 @@ static void seed_says(const char *mode, int64_t offset, unsigned replicas)
 /* Two clients that name two masters, which know nothing of each other, must not both hold. */
 static void test_seeds_are_strangers(void)
 {
-  set_up_seeds(2);
-  follow();
+  follow_seeds(2);
   try_a();
   CHECK_EQUAL(fairlock_engine_acquire(&b, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
   seed_says("standalone", 0, 0);
@@ -1246,22 +1297,18 @@ static void test_seeds_with_a_database(void)
 static void test_seeds_refuse_the_role(void)
 {
   static const char refusal[] = "-NOPERM User x has no permissions to run the 'role' command\r\n";
-  set_up_seeds(2);
-  follow();
+  follow_seeds(2);
   try_a();
-  open_connection();
-  say_hello("7.0.15", "standalone", "master");
+  meet("standalone", "master");
   feed(refusal);
   close_connection();
-  open_connection();
-  say_hello("7.0.15", "standalone", "master");
+  meet("standalone", "master");
   feed(refusal);
   CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
   close_connection();
   pass(1000);
   try_a();
-  open_connection();
-  say_hello("7.0.15", "cluster", "master");
+  meet("cluster", "master");
   feed(refusal);
   tell_time(0);
   CHECK(sends("EVALSHA"));
@@ -1270,8 +1317,7 @@ static void test_seeds_refuse_the_role(void)
 /* Nodes of a cluster need no replicas. */
 static void test_nodes_without_replicas(void)
 {
-  set_up_seeds(2);
-  follow();
+  follow_seeds(2);
   try_a();
   seed_says("cluster", 0, 0);
   tell_time(0);
@@ -1289,11 +1335,9 @@ static void test_role_is_nonsense(void)
                                         "%1\r\n+a\r\n+b\r\n",
                                         "_\r\n"};
   for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-    set_up_seeds(2);
-    follow();
+    follow_seeds(2);
     wait_a(1000);
-    open_connection();
-    say_hello("7.0.15", "standalone", "master");
+    meet("standalone", "master");
     feed(answers[i]);
     close_connection();
   }
@@ -1316,8 +1360,7 @@ static void test_seed_is_no_node(void)
   say_hello("7.0.15", "standalone", "master");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   close_connection();
-  open_connection();
-  say_hello("7.0.15", "standalone", "master");
+  meet("standalone", "master");
   CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
   CHECK(strcmp(engine.error, "not a node of a cluster") == 0);
   close_connection();
@@ -1336,16 +1379,14 @@ static void test_moved_to_no_node(void)
   drain();
   say_moved("door", "10.0.0.7:7001");
   close_connection();
-  open_connection();
-  say_hello("7.0.15", "standalone", "master");
+  meet("standalone", "master");
   CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
 }
 
 /* A replica in a cluster knows where the slot is. */
 static void test_replica_in_a_cluster(void)
 {
-  set_up_seeds(1);
-  follow();
+  follow_seeds(1);
   try_a();
   greet_as("7.0.15", "cluster", "replica");
   drain();
@@ -1357,8 +1398,7 @@ static void test_replica_in_a_cluster(void)
 /* What a waiter says and hears in such a cluster. */
 static void subscribes(const char *version, const char *mode, bool sharded)
 {
-  set_up_seeds(1);
-  follow();
+  follow_seeds(1);
   wait_a(1000);
   greet_as(version, mode, "master");
   CHECK_EQUAL(sends("*2\r\n$10\r\nSSUBSCRIBE\r\n"), sharded);
@@ -1385,8 +1425,7 @@ static void test_version_is_none(void)
   memset(text, '9', sizeof text);
   memcpy(text, "%2\r\n$7\r\nversion\r\n$400\r\n", 23);
   memcpy(text + 23 + 400, end, sizeof end);
-  set_up_seeds(1);
-  follow();
+  follow_seeds(1);
   wait_a(1000);
   open_connection();
   feed(text);
@@ -1405,16 +1444,11 @@ static void test_version_is_none(void)
 
 static void queue_in_shard(void)
 {
-  set_up_seeds(1);
-  follow();
-  wait_a(FAIRLOCK_RENEW);
-  greet_node();
-  CHECK(sends("SSUBSCRIBE\r\n"));
+  wait_at_node(FAIRLOCK_RENEW);
   push("ssubscribe", CHANNEL("1"), NULL);
   answer(0, -1, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 static void test_shard_messages(void)
@@ -1447,8 +1481,7 @@ static void test_shard_oddities(void)
   push("message", CHANNEL("1"), "0");
   push("subscribe", CHANNEL("1"), NULL);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 static void test_shard_unsubscribes(void)
@@ -1509,8 +1542,7 @@ static void test_shard_is_gone_before_the_next_answer(void)
 /* Without shards nobody says that, and it is ignored. */
 static void test_unsubscribe_without_shards(void)
 {
-  set_up_seeds(1);
-  follow();
+  follow_seeds(1);
   wait_a(FAIRLOCK_RENEW);
   greet_master();
   drain();
@@ -1524,11 +1556,7 @@ static void test_unsubscribe_without_shards(void)
 
 static void test_migrating_slot_unasked(void)
 {
-  set_up_seeds(1);
-  follow();
-  try_a();
-  greet_node();
-  drain();
+  try_at_node();
   feed("-TRYAGAIN Multiple keys\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_UNAVAILABLE);
   feed("-TRYAGAIN Multiple keys\r\n");
@@ -1549,11 +1577,7 @@ static void test_migrating_slot(void)
       "@user_script:7: @user_script: 7: Lua script attempted to "
       "access a non local key in a cluster node\r\n"};
   for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-    set_up_seeds(1);
-    follow();
-    try_a();
-    greet_node();
-    drain();
+    try_at_node();
     feed(errors[i]);
     CHECK_EQUAL(a.result, FAIRLOCK_UNAVAILABLE);
     wait_a(1000);
@@ -1564,8 +1588,7 @@ static void test_migrating_slot(void)
     CHECK_EQUAL(place[0], 0);
     CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
     pass(499);
-    drain();
-    CHECK_EQUAL(output_size, 0);
+    CHECK(sends_nothing());
     pass(1);
     CHECK(sends("EVALSHA"));
   }
@@ -1574,8 +1597,7 @@ static void test_migrating_slot(void)
 /* The error ends the connection, and a try with it; a waiter and a holder go on elsewhere. */
 static void test_readonly(void)
 {
-  set_up_seeds(2);
-  follow();
+  follow_seeds(2);
   try_a();
   greet_master();
   drain();
@@ -1641,21 +1663,22 @@ static void test_wait_for_replicas(void)
   CHECK(fairlock_engine_remaining_ms(&a, now) > 29000);
 }
 
+/* a has two holds with replicas, and releases one. */
+static void release_one_of_two(void)
+{
+  try_replicated();
+  acknowledge(77);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 20000, now), FAIRLOCK_PENDING);
+  drain();
+  acknowledge(77);
+  pass(10000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+}
+
 /* Which sets the lease anew, as a re-entry does; the last release sets none. */
 static void test_wait_for_a_partial_release(void)
 {
-  set_up_replicas(2);
-  try_a();
-  greet_master();
-  drain();
-  answer(1, 77, 0);
-  feed(":2\r\n");
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 20000, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 77, 0);
-  feed(":2\r\n");
-  pass(10000);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  release_one_of_two();
   CHECK(sends(WAIT_FOR_2));
   answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
@@ -1672,27 +1695,14 @@ static void test_wait_for_a_partial_release(void)
 /* One that too few replicas have acknowledged extends nothing, and comes again. */
 static void test_unsynced_partial_release(void)
 {
-  set_up_replicas(2);
-  try_a();
-  greet_master();
+  release_one_of_two();
   drain();
-  answer(1, 77, 0);
-  feed(":2\r\n");
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 20000, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 77, 0);
-  feed(":2\r\n");
-  pass(10000);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 77, 0);
-  feed(":1\r\n");
+  acknowledge_too_few();
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK(fairlock_engine_remaining_ms(&a, now) < 10000);
   pass(500);
   CHECK(sends(WAIT_FOR_2));
-  answer(1, 77, 0);
-  feed(":2\r\n");
+  acknowledge(77);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(a.holds, 1);
 }
@@ -1710,8 +1720,7 @@ static void test_too_few_for_too_long(void)
   drain();
   push("subscribe", CHANNEL("1"), NULL);
   do {
-    answer(1, 77, 0);
-    feed(":1\r\n");
+    acknowledge_too_few();
     CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
     pass(500);
     CHECK(sends("EVALSHA"));
@@ -1763,12 +1772,10 @@ static void test_wait_in_the_queue(void)
   answer(0, -1, 0); /* no hold: it counts at once */
   pass(1);
   push("message", CHANNEL("1"), "0");
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   feed(":0\r\n");
   CHECK(sends("EVALSHA"));
-  answer(1, 77, 0);
-  feed(":2\r\n");
+  acknowledge(77);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(engine.counters.polled, 1);
 }
@@ -1776,13 +1783,8 @@ static void test_wait_in_the_queue(void)
 /* A cancelled wait is left without a WAIT. */
 static void test_leave_without_wait(void)
 {
-  set_up_replicas(2);
-  wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
-  feed(":2\r\n");
+  wait_replicated();
+  acknowledge_place();
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
   CHECK(sends("EVALSHA") && strstr(output, "WAIT") == NULL);
   answer(1, 0, 0);
@@ -1796,20 +1798,15 @@ static void test_leave_without_wait(void)
 /* Too few replicas: the hold that is there all the same is ended. */
 static void test_too_few_on_a_try(void)
 {
-  set_up_replicas(2);
-  try_a();
-  greet_master();
-  drain();
-  answer(1, 77, 0);
-  feed(":1\r\n");
+  try_replicated();
+  acknowledge_too_few();
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
   CHECK(sends("EVALSHA"));
   CHECK(strstr(output, " 0 0\r\n") != NULL && strstr(output, "WAIT") == NULL);
   answer(1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_UNSYNCED);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 static void test_too_few_on_a_wait(void)
@@ -1820,11 +1817,9 @@ static void test_too_few_on_a_wait(void)
   drain();
   push("subscribe", CHANNEL("1"), NULL);
   for (int i = 0; i < 6; i++) {
-    answer(1, 77, 0);
-    feed(":1\r\n");
+    acknowledge_too_few();
     CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
-    drain();
-    CHECK_EQUAL(output_size, 0);
+    CHECK(sends_nothing());
     pass(500);
     CHECK(sends("EVALSHA"));
   }
@@ -1835,17 +1830,11 @@ static void test_too_few_on_a_wait(void)
 
 static void test_too_few_at_first(void)
 {
-  set_up_replicas(2);
-  wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 77, 0);
-  feed(":1\r\n");
+  wait_replicated();
+  acknowledge_too_few();
   pass(500);
   CHECK(sends(WAIT_FOR_2));
-  answer(1, 77, 0);
-  feed(":2\r\n");
+  acknowledge(77);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
@@ -1856,22 +1845,28 @@ static void hold_a(void)
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
   greet_master();
   drain();
-  answer(1, 77, 0);
-  feed(":2\r\n");
+  acknowledge(77);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
-static void test_too_few_on_a_renewal(void)
+/* The first renewal is sent. Returns when the lease ends without it. */
+static uint32_t renew_a(void)
 {
   hold_a();
   uint32_t end = now + fairlock_engine_remaining_ms(&a, now);
   pass(10000);
+  CHECK(sends(WAIT_FOR_2));
+  return end;
+}
+
+static void test_too_few_on_a_renewal(void)
+{
+  uint32_t end = renew_a();
   while ((int32_t)(end - now) > 500) {
-    CHECK(sends(WAIT_FOR_2));
-    answer(1, 77, 0);
-    feed(":1\r\n");
+    acknowledge_too_few();
     CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), end - now);
     pass(500);
+    CHECK(sends(WAIT_FOR_2));
   }
   CHECK_EQUAL(losses, 0);
   pass(end - now);
@@ -1881,15 +1876,12 @@ static void test_too_few_on_a_renewal(void)
 
 static void test_too_few_on_a_renewal_at_first(void)
 {
-  hold_a();
-  pass(10000);
-  drain();
+  (void)renew_a();
   answer(1, 77, 0);
   feed(":0\r\n");
   pass(500);
   drain();
-  answer(1, 77, 0);
-  feed(":2\r\n");
+  acknowledge(77);
   CHECK(fairlock_engine_remaining_ms(&a, now) > 29000);
 }
 
@@ -1898,23 +1890,19 @@ static void test_too_few_on_a_reentry(void)
   hold_a();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
   drain();
-  answer(1, 77, 0);
-  feed(":1\r\n");
+  acknowledge_too_few();
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK_EQUAL(a.holds, 1);
   pass(500);
   CHECK(sends(" -2 "));
-  answer(1, 77, 0);
-  feed(":2\r\n");
+  acknowledge(77);
   CHECK_EQUAL(a.holds, 2);
 }
 
 /* The hold was ended meanwhile, by the server's word. */
 static void test_renewal_finds_nothing(void)
 {
-  hold_a();
-  pass(10000);
-  drain();
+  (void)renew_a();
   answer(0, 0, 0);
   CHECK_EQUAL(losses, 1);
   feed(":2\r\n");
@@ -1924,10 +1912,7 @@ static void test_renewal_finds_nothing(void)
 /* An error is as good as too few. */
 static void test_wait_is_refused(void)
 {
-  set_up_replicas(2);
-  try_a();
-  greet_master();
-  drain();
+  try_replicated();
   answer(1, 77, 0);
   feed("-NOPERM this user has no permissions to run 'wait'\r\n"); /* the script was carried out */
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
@@ -1939,10 +1924,7 @@ static void test_wait_is_refused(void)
 
 static void test_wait_is_refused_to_a_holder(void)
 {
-  hold_a();
-  uint32_t end = now + fairlock_engine_remaining_ms(&a, now);
-  pass(10000);
-  drain();
+  uint32_t end = renew_a();
   answer(1, 77, 0);
   feed("-LOADING\r\n");
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), end - now);
@@ -1955,10 +1937,7 @@ static void test_wait_is_answered_with_nonsense(void)
   static const char *const nonsense[] = {"+OK\r\n", "$1\r\n2\r\n", "*2\r\n:2\r\n:2\r\n", "_\r\n",
                                          "*3\r\n"};
   for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
-    set_up_replicas(2);
-    try_a();
-    greet_master();
-    drain();
+    try_replicated();
     answer(1, 77, 0);
     feed(nonsense[i]);
     CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
@@ -1966,19 +1945,14 @@ static void test_wait_is_answered_with_nonsense(void)
     pass(50);
     greet_master();
     CHECK(sends("EVALSHA")); /* it tries again */
-    answer(1, 78, 0);
-    feed(":2\r\n");
+    acknowledge(78);
     CHECK_EQUAL(a.result, FAIRLOCK_OK);
   }
 }
 
 static void test_wait_is_unblocked(void)
 {
-  set_up_replicas(2);
-  wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  wait_replicated();
   answer(1, 77, 0);
   feed("-UNBLOCKED force unblock from blocking operation, instance state changed\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
@@ -1987,17 +1961,13 @@ static void test_wait_is_unblocked(void)
   greet_master();
   CHECK(sends(WAIT_FOR_2));
   push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 80, 0);
-  feed(":2\r\n");
+  acknowledge(80);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
 static void test_renewal_is_unblocked(void)
 {
-  hold_a();
-  uint32_t end = now + fairlock_engine_remaining_ms(&a, now);
-  pass(10000);
-  drain();
+  uint32_t end = renew_a();
   answer(1, 77, 0);
   feed("-UNBLOCKED force unblock from blocking operation, instance state changed\r\n");
   close_connection();
@@ -2017,9 +1987,7 @@ static void test_answers_that_are_none(void)
                                          "*3\r\n_\r\n:77\r\n:5\r\n",
                                          "*3\r\n:1\r\n:7\r\n*1\r\n:1\r\n"};
   for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
-    hold_a();
-    pass(10000);
-    drain();
+    (void)renew_a();
     feed(nonsense[i]);
     CHECK(fairlock_engine_remaining_ms(&a, now) < 20000);
     close_connection();
@@ -2028,16 +1996,12 @@ static void test_answers_that_are_none(void)
 
 static void test_nothing_is_sent_during_a_wait(void)
 {
-  hold_a();
-  pass(10000);
-  CHECK(sends(WAIT_FOR_2));
+  (void)renew_a();
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE); /* or a loop would spin */
   answer(1, 77, 0);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
   feed(":2\r\n");
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE | FAIRLOCK_SEND);
@@ -2054,48 +2018,33 @@ static void test_nothing_is_sent_during_a_wait(void)
 /* It has left nothing, so there is nothing to end. */
 static void test_busy_with_replicas(void)
 {
-  set_up_replicas(2);
-  try_a();
-  greet_master();
-  drain();
+  try_replicated();
   answer(0, 500, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
   feed(":0\r\n");
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 /* A script that is not known: its WAIT is answered all the same. */
 static void test_noscript_and_wait(void)
 {
-  set_up_replicas(2);
-  try_a();
-  greet_master();
-  drain();
+  try_replicated();
   feed("-NOSCRIPT No matching script.\r\n");
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   feed(":2\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK(sends("EVAL\r\n"));
   CHECK(strstr(output, WAIT_FOR_2) != NULL);
-  answer(1, 77, 0);
-  feed(":2\r\n");
+  acknowledge(77);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
 static void test_grant_makes_ask(void)
 {
-  set_up_replicas(2);
-  wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
-  feed(":2\r\n");
+  wait_replicated();
+  acknowledge_place();
   grant(CHANNEL("2"), "99", 0); /* nobody's */
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   grant(CHANNEL("1"), "99", 0);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK(sends(WAIT_FOR_2));
@@ -2109,13 +2058,8 @@ static void test_grant_makes_ask(void)
 /* One that comes for an idle handle is given back as it is without replicas. */
 static void test_grant_to_an_idle_handle(void)
 {
-  set_up_replicas(2);
-  wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
-  feed(":2\r\n");
+  wait_replicated();
+  acknowledge_place();
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
   drain();
   answer(1, 0, 0);
@@ -2125,15 +2069,10 @@ static void test_grant_to_an_idle_handle(void)
 
 static void test_cancelled_between_the_answers(void)
 {
-  set_up_replicas(2);
-  wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  wait_replicated();
   answer(1, 77, 0);
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   feed(":2\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
@@ -2144,11 +2083,7 @@ static void test_cancelled_between_the_answers(void)
 
 static void test_cancelled_before_an_error(void)
 {
-  set_up_replicas(2);
-  wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  wait_replicated();
   answer(1, 77, 0);
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
   feed("-ERR no\r\n");
@@ -2159,11 +2094,7 @@ static void test_cancelled_before_an_error(void)
 
 static void test_messages_between_the_answers(void)
 {
-  set_up_replicas(2);
-  wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  wait_replicated();
   answer(1, 77, 0);
   push("message", CHANNEL("1"), "5 6 7");
   feed(":2\r\n");
@@ -2173,11 +2104,7 @@ static void test_messages_between_the_answers(void)
 
 static void test_broken_between_the_answers(void)
 {
-  set_up_replicas(2);
-  wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  wait_replicated();
   answer(1, 77, 0);
   break_connection();
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
@@ -2193,9 +2120,7 @@ static void test_broken_between_the_answers(void)
 /* No answer to a WAIT means that the connection is dead. */
 static void test_wait_without_an_answer(void)
 {
-  hold_a();
-  pass(10000);
-  drain();
+  (void)renew_a();
   answer(1, 77, 0);
   pass(1999);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
@@ -2215,8 +2140,7 @@ static void test_given_up_without_an_answer(void)
   drain();
   pass(500);
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   pass(1499);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
   CHECK_EQUAL(fairlock_engine_deadline(&engine, now), 1);
@@ -2236,12 +2160,9 @@ static void test_wait_in_a_small_buffer(void)
   greet_master();
   CHECK(sends(WAIT_FOR_2));
   size_t all = output_size + 3; /* the next one names a token of two digits */
-  answer(1, 77, 0);
-  feed(":2\r\n");
+  acknowledge(77);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  release(&a);
   /* the script is answered before the last of the WAIT is sent */
   try_a();
   for (size_t done = 0; done < all - 1; done += size) {
@@ -2319,8 +2240,7 @@ static void test_wait_is_answered_too_soon(void)
   try_a();
   (void)fairlock_engine_output(&engine, &size, now);
   fairlock_engine_sent(&engine, size);
-  answer(1, 78, 0);
-  feed(":2\r\n");
+  acknowledge(78);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   close_connection();
 }
