@@ -19,6 +19,12 @@ void count_loss(struct fairlock *handle, const struct fairlock_loss *loss, void 
   ++*(int *)context;
 }
 
+void count_end(struct fairlock *handle, const struct fairlock_end *end, void *context)
+{
+  CHECK_EQUAL(handle->result, end->status);
+  ++*(int *)context;
+}
+
 int64_t server_time(void)
 {
   return 1700000000000 + (int64_t)(uint32_t)(now - START);
@@ -41,6 +47,12 @@ bool sends(const char *text)
 {
   drain();
   return strstr(output, text) != NULL;
+}
+
+bool sends_nothing(void)
+{
+  drain();
+  return output_size == 0;
 }
 
 void feed(const char *text)
@@ -162,6 +174,12 @@ void break_connection(void)
   CHECK(!fairlock_engine_ready(&engine));
 }
 
+void close_connection(void)
+{
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  break_connection();
+}
+
 void acquire_a(uint32_t lease_ms)
 {
   set_up();
@@ -183,6 +201,5 @@ void queue_a(uint32_t wait_ms)
   push("subscribe", CHANNEL("1"), NULL);
   answer(0, -1, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }

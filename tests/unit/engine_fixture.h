@@ -30,11 +30,14 @@ extern int losses;
 extern struct fairlock_loss last_loss;
 
 void count_loss(struct fairlock *handle, const struct fairlock_loss *loss, void *context);
+/* Adds one to the int that context points to. */
+void count_end(struct fairlock *handle, const struct fairlock_end *end, void *context);
 /* The server's clock, which does not wrap around. */
 int64_t server_time(void);
 /* Collects what the engine sends. */
 void drain(void);
 bool sends(const char *text);
+bool sends_nothing(void);
 void feed(const char *text);
 void feed_bytes(const char *text, size_t size);
 /* {state, value, server's time}, at `now` of the engine's clock plus `late` ms. */
@@ -49,6 +52,8 @@ void greet_late(int64_t late);
 void greet(void);
 void set_up(void);
 void break_connection(void);
+/* The engine wants it closed. */
+void close_connection(void);
 void acquire_a(uint32_t lease_ms);
 /* a waits in the queue, and was told so. */
 void queue_a(uint32_t wait_ms);

@@ -5,12 +5,6 @@
 
 #include "engine_fixture.h"
 
-static inline bool sends_nothing(void)
-{
-  drain();
-  return output_size == 0;
-}
-
 static inline void reconnect(void)
 {
   break_connection();

@@ -73,12 +73,6 @@ static void open_again(void)
   drain();
 }
 
-static void close_connection(void)
-{
-  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
-  break_connection();
-}
-
 static void hold_a(uint32_t lease_ms)
 {
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, lease_ms, now), FAIRLOCK_PENDING);
@@ -100,8 +94,7 @@ static void queue_b(void)
 static void wait_in_silence(uint32_t ms)
 {
   pass(ms - 1);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
   CHECK(fairlock_engine_deadline(&engine, now) <= 1);
   pass(1);
@@ -141,8 +134,7 @@ static void test_greeting(void)
   CHECK_EQUAL(asked, 1);
   /* without a known end there is no AUTH */
   pass(DAY);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   /* each connection has a greeting */
   break_connection();
   user = "u";
@@ -163,8 +155,7 @@ static void test_greeting_without(void)
   /* nor is there anything for an AUTH */
   wait_in_silence(7500);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE | FAIRLOCK_SEND);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(asked, 2);
 }
 
@@ -382,8 +373,7 @@ static void test_auth(void)
   CHECK(sends_auth("u", "second"));
   feed("+OK\r\n");
   pass(DAY);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK(fairlock_engine_remaining_ms(&a, now) > 0);
   CHECK_EQUAL(engine.counters.connections, 1);
   CHECK_EQUAL(a.flags & 2, 2); /* still subscribed */
@@ -463,8 +453,7 @@ static void test_auth_without(void)
   answer(0, -1, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
   wait_in_silence(1250);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(asked, 3);
   wait_in_silence(1000);
   given = true;
@@ -560,8 +549,7 @@ static void test_auth_waits(void)
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA"));
   now += 3000;
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(asked, 1);
 }
 
@@ -696,8 +684,7 @@ static void test_slow_sentinel(void)
   open_connection();
   drain();
   pass(900);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(asked, 1);
 }
 
@@ -739,11 +726,9 @@ static void test_replicas(void)
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("WAIT\r\n"));
   pass(100);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   answer(1, 77, 0);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   feed(":2\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK(sends_auth("default", "first"));

@@ -18,12 +18,6 @@ static struct fairlock_topology topology;
 static struct fairlock_keeping keep;
 static int ends;
 
-static void count_end(struct fairlock *handle, const struct fairlock_end *end, void *context)
-{
-  CHECK_EQUAL(handle->result, end->status);
-  ++*(int *)context;
-}
-
 static void prepare(void)
 {
   set_up();

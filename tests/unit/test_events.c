@@ -74,12 +74,6 @@ static void try_a(void)
   CHECK(sends("EVALSHA"));
 }
 
-static void close_connection(void)
-{
-  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
-  break_connection();
-}
-
 static void test_connections(void)
 {
   set_up_logged();

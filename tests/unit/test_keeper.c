@@ -29,12 +29,6 @@ static void note(enum fairlock_log_event event, int status, const char *text, vo
   refusals += event == FAIRLOCK_LOG_REFUSED;
 }
 
-static void count_end(struct fairlock *handle, const struct fairlock_end *end, void *context)
-{
-  CHECK_EQUAL(handle->result, end->status);
-  ++*(int *)context;
-}
-
 static void set_up_counted(void)
 {
   set_up();
