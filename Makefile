@@ -172,6 +172,7 @@ comma := ,
 ENGINE_TESTS := $(wildcard tests/unit/engine_*.c)
 $(BUILD)/tests/unit/test_engine: $(ENGINE_TESTS:%.c=$(BUILD)/%.o)
 $(addprefix $(BUILD)/tests/unit/test_,abandon credentials downgrade events hashes keeper keys links share topology work): $(BUILD)/tests/unit/engine_fixture.o
+$(addprefix $(BUILD)/tests/unit/test_,credentials events keeper links topology): $(BUILD)/tests/unit/follow_fixture.o
 
 # What stands in front of the library is taken in place of what that has.
 $(BUILD)/tests/unit/test_hashes: $(BUILD)/lock/scripts/hashes.o

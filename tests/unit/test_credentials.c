@@ -4,13 +4,10 @@
  * nothing of what is held, waited for or under way is lost when a server refuses it, or there is
  * none.
  */
-#include "engine_fixture.h"
+#include "follow_fixture.h"
 #include "fairlock_credentials.h"
-#include "fairlock_follow.h"
 
 static struct fairlock_credentials credentials;
-static struct fairlock_topology topology;
-static char address[32];
 
 /* What the function gives, or not, and what it was told last. */
 static bool given;
@@ -574,28 +571,14 @@ static void test_replaced(void)
 
 /* With servers that move */
 
-static bool aim(void *context, const char *where)
+static void follow_service(const char *service, uint32_t replicas)
 {
-  (void)context;
-  return where != NULL;
-}
-
-static void follow(const char *service, uint32_t replicas)
-{
-  memset(&topology, 0, sizeof topology);
-  topology.address = address;
-  topology.address_size = sizeof address;
+  prepare_seeds(1);
   topology.service = service;
   topology.replicas = replicas;
   topology.sentinel_user = "watcher";
   topology.sentinel_password = "watching";
-  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
-}
-
-static void say_hello(const char *mode)
-{
-  feed("%3\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$2\r\nid\r\n:74\r\n$4\r\nmode\r\n");
-  feed(mode);
+  follow();
 }
 
 /* Without credentials, the topology's and the configuration's are used in turn. */
@@ -605,12 +588,12 @@ static void test_constant(void)
   config.user = "u";
   config.password = "constant";
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
-  follow("doors", 0);
+  follow_service("doors", 0);
   for (int i = 0; i < 2; i++) {
     fairlock_engine_connect(&engine, now);
     open_connection();
     CHECK(sends("AUTH\r\n$7\r\nwatcher\r\n$8\r\nwatching\r\n"));
-    say_hello("$8\r\nsentinel\r\n");
+    say_hello("7.0.15", "sentinel", "master");
     feed("*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n");
     close_connection();
     open_connection();
@@ -626,7 +609,7 @@ static void sentinel(bool late)
   give_first(10000);
   /* in whichever order they are set */
   if (late) use_credentials();
-  follow("doors", 0);
+  follow_service("doors", 0);
   if (!late) use_credentials();
   fairlock_engine_connect(&engine, now);
   open_connection();
@@ -640,7 +623,7 @@ static void sentinel(bool late)
   open_connection();
   drain();
   CHECK(for_sentinel && was_refused);
-  say_hello("$8\r\nsentinel\r\n");
+  say_hello("7.0.15", "sentinel", "master");
   feed("*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n");
   close_connection();
   /* what is refused by one says nothing about the other */
@@ -654,13 +637,13 @@ static void sentinel(bool late)
   open_connection();
   drain();
   CHECK(for_sentinel && !was_refused);
-  say_hello("$8\r\nsentinel\r\n");
+  say_hello("7.0.15", "sentinel", "master");
   feed("*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n");
   close_connection();
   open_connection();
   drain();
   CHECK(!for_sentinel && was_refused);
-  say_hello("$10\r\nstandalone\r\n");
+  say_hello("7.0.15", "standalone", "master");
   tell_time(0);
   CHECK(fairlock_engine_ready(&engine));
   CHECK_EQUAL(asked, 5);
@@ -679,7 +662,7 @@ static void test_sentinel(void)
 static void test_slow_sentinel(void)
 {
   set_up_asking(1000);
-  follow("doors", 0);
+  follow_service("doors", 0);
   fairlock_engine_connect(&engine, now);
   open_connection();
   drain();
@@ -692,11 +675,11 @@ static void test_slow_sentinel(void)
 static void test_moved(void)
 {
   set_up_asking(60000);
-  follow(NULL, 0);
+  follow_service(NULL, 0);
   fairlock_engine_connect(&engine, now);
   open_connection();
   drain();
-  say_hello("$7\r\ncluster\r\n");
+  say_hello("7.0.15", "cluster", "master");
   tell_time(0);
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("SSUBSCRIBE\r\n"));
@@ -707,7 +690,7 @@ static void test_moved(void)
   open_connection();
   CHECK(sends("HELLO\r\n"));
   CHECK_EQUAL(asked, 2);
-  say_hello("$7\r\ncluster\r\n");
+  say_hello("7.0.15", "cluster", "master");
   tell_time(0);
   CHECK(sends("SSUBSCRIBE\r\n"));
 }
@@ -716,11 +699,11 @@ static void test_moved(void)
 static void test_replicas(void)
 {
   set_up_asking(10000);
-  follow(NULL, 2);
+  follow_service(NULL, 2);
   fairlock_engine_connect(&engine, now);
   open_connection();
   drain();
-  say_hello("$10\r\nstandalone\r\n");
+  say_hello("7.0.15", "standalone", "master");
   tell_time(0);
   pass(7400);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);

@@ -3,15 +3,11 @@
  * The log: what it tells of connections, that it tells each thing once, and that the engine does the
  * same with it as without it, alone or with servers that move.
  */
-#include "engine_fixture.h"
-#include "fairlock_follow.h"
+#include "follow_fixture.h"
 #include "fairlock_log.h"
 
 static struct fairlock_log journal;
-static struct fairlock_topology topology;
 static char told[512]; /* a line for each event */
-static char address[32];
-static char place[32];
 
 static void note(enum fairlock_log_event event, int status, const char *text, void *context)
 {
@@ -266,59 +262,47 @@ static void test_asked(void)
 
 /* With servers that move */
 
-static bool aim(void *context, const char *where)
-{
-  (void)context;
-  place[0] = 0;
-  if (where != NULL) memcpy(place, where, strlen(where) + 1);
-  return where != NULL;
-}
-
 static void set_up_following(const char *service, uint32_t replicas)
 {
-  set_up();
-  memset(&topology, 0, sizeof topology);
-  topology.address = address;
-  topology.address_size = sizeof address;
+  set_up_seeds(1);
   topology.service = service;
   topology.replicas = replicas;
-  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
+  follow();
   set_log();
   fairlock_engine_connect(&engine, now);
 }
 
-static void say_hello(const char *mode)
+static void meet(const char *mode)
 {
   fairlock_engine_opening(&engine, now);
   fairlock_engine_opened(&engine, now);
   CHECK(sends("HELLO\r\n"));
-  feed("%3\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$2\r\nid\r\n:74\r\n$4\r\nmode\r\n");
-  feed(mode);
+  say_hello("7.0.15", mode, "master");
 }
 
 static void test_sentinel(void)
 {
   set_up_following("doors", 0);
-  say_hello("$8\r\nsentinel\r\n");
+  meet("sentinel");
   CHECK(strstr(output, "GET-MASTER-ADDR-BY-NAME") != NULL);
   feed("*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n");
   CHECK(tells(""));
   close_connection();
   CHECK(tells("redirected OK 10.0.0.2:6380\n"));
   CHECK(strcmp(place, "10.0.0.2:6380") == 0);
-  say_hello("$10\r\nstandalone\r\n");
+  meet("standalone");
   tell_time(0);
   CHECK(tells("connected OK\n"));
   /* and asked again after a break */
   break_connection();
   CHECK(tells("disconnected UNREACHABLE the server cannot be reached\n"));
-  CHECK(place[0] == 0);
+  CHECK_EQUAL(seed, 1);
 }
 
 static void test_cluster(void)
 {
   set_up_following(NULL, 0);
-  say_hello("$7\r\ncluster\r\n");
+  meet("cluster");
   tell_time(0);
   CHECK(engine.sharded);
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
@@ -329,7 +313,7 @@ static void test_cluster(void)
   feed("-MOVED 8632 10.0.0.3:6379\r\n");
   close_connection();
   CHECK(tells("redirected OK 10.0.0.3:6379\n"));
-  say_hello("$7\r\ncluster\r\n");
+  meet("cluster");
   tell_time(0);
   CHECK(sends("SSUBSCRIBE\r\n"));
   push("ssubscribe", CHANNEL("1"), NULL);
@@ -344,7 +328,7 @@ static void test_cluster(void)
 static void test_replicas(void)
 {
   set_up_following(NULL, 2);
-  say_hello("$10\r\nstandalone\r\n");
+  meet("standalone");
   tell_time(0);
   try_a();
   CHECK(strstr(output, "WAIT\r\n") != NULL);

@@ -4,12 +4,12 @@
  * say to an arming. As in test_engine.c, the test plays the server.
  */
 #include "fairlock_credentials.h"
-#include "fairlock_follow.h"
 #include "fairlock_keep.h"
 #include "fairlock_log.h"
 #include "fairlock_operate.h"
 #include "internal.h" /* before the names of the fixture, which it uses for others */
 #include "engine_tests.h"
+#include "follow_fixture.h"
 
 #define ASK "*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n"
 #define ARM                                                                                        \
@@ -1273,11 +1273,10 @@ static void test_small_buffer(void)
 /* With servers that move, and a replica that acknowledges. */
 static void test_topology(void)
 {
-  static struct fairlock_topology topology;
   set_up_counted();
-  memset(&topology, 0, sizeof topology);
+  prepare_seeds(1);
   topology.replicas = 1;
-  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, NULL, NULL), FAIRLOCK_OK);
+  follow();
   memset(&keep, 0, sizeof keep);
   keep.keep_ms = KEEP_MS;
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
@@ -1301,22 +1300,10 @@ static void test_topology(void)
   gives_back();
 }
 
-static bool aim(void *context, const char *address)
-{
-  (void)context;
-  return address == NULL;
-}
-
 /* There are more servers to try: nobody fails yet. */
 static void test_seeds(void)
 {
-  static struct fairlock_topology topology;
-  static char address[32];
-  set_up();
-  memset(&topology, 0, sizeof topology);
-  topology.address = address;
-  topology.address_size = sizeof address;
-  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
+  follow_seeds(2);
   keep.keep_ms = KEEP_MS;
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
@@ -1325,25 +1312,15 @@ static void test_seeds(void)
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
 }
 
-static bool go_anywhere(void *context, const char *address)
-{
-  (void)context;
-  return address != NULL;
-}
-
 /* b's lock is at another node: what is kept here is given back before the client goes there. */
 static void test_moved(void)
 {
-  static struct fairlock_topology topology;
-  static char address[32];
   for (int tries = 0; tries <= 1; tries++) {
     set_up_counted();
     CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_engine_add(&engine, &b, "gate", 4), FAIRLOCK_OK);
-    memset(&topology, 0, sizeof topology);
-    topology.address = address;
-    topology.address_size = sizeof address;
-    CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, go_anywhere, NULL), FAIRLOCK_OK);
+    prepare_seeds(1);
+    follow();
     memset(&keep, 0, sizeof keep);
     keep.keep_ms = KEEP_MS;
     CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);

@@ -3,9 +3,8 @@
  * The options that take part in the connection, all of them at once: each has its place, in whatever
  * order they were set, and does its part there.
  */
-#include "engine_fixture.h"
+#include "follow_fixture.h"
 #include "fairlock_credentials.h"
-#include "fairlock_follow.h"
 #include "fairlock_keep.h"
 #include "fairlock_log.h"
 #include "fairlock_share.h"
@@ -15,8 +14,6 @@ static struct fairlock_credentials credentials;
 static struct fairlock_keeping keep;
 static struct fairlock_downgrading downgrading;
 static struct fairlock_shared shared;
-static struct fairlock_topology topology;
-static char address[32];
 static int told[FAIRLOCK_LOG_ASKED + 1];
 
 static void note(enum fairlock_log_event event, int status, const char *text, void *context)
@@ -34,12 +31,6 @@ static bool give(struct fairlock_login *login, void *context)
   return true;
 }
 
-static bool aim(void *context, const char *where)
-{
-  (void)context;
-  return where != NULL;
-}
-
 enum option { LOG, CREDENTIALS, KEEPER, DOWNGRADING, TOPOLOGY, OPTIONS };
 
 static void use(enum option option)
@@ -53,17 +44,14 @@ static void use(enum option option)
   } else if (option == DOWNGRADING) {
     fairlock_engine_use_downgrading(&engine, &downgrading);
   } else {
-    CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
+    follow();
   }
 }
 
 static void prepare(void)
 {
-  set_up();
+  set_up_seeds(1);
   memset(told, 0, sizeof told);
-  memset(&topology, 0, sizeof topology);
-  topology.address = address;
-  topology.address_size = sizeof address;
   topology.replicas = 1;
   journal.function = note;
   credentials.function = give;
@@ -161,7 +149,7 @@ static void test_again(void)
     use((enum option)option);
   for (unsigned option = 0; option < TOPOLOGY; option++)
     use((enum option)option);
-  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
   check_order();
   check_parts();
 }

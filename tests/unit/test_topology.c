@@ -4,58 +4,9 @@
  * replicas that have to acknowledge. As in test_engine.c, the test plays the servers, and here the
  * transport's list of seeds, too.
  */
-#include "engine_fixture.h"
-#include "fairlock_follow.h"
+#include "follow_fixture.h"
 
 #define WAIT_FOR_2 "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$3\r\n500\r\n"
-
-static struct fairlock_topology topology;
-static char address[64];
-static unsigned seeds;     /* how many the transport has */
-static unsigned seed;      /* where it goes next, 1 to seeds; 0: to `place` */
-static unsigned turn;      /* the seed of the last turn */
-static bool goes_anywhere; /* aim() takes addresses */
-static char place[64];     /* what aim() was told last */
-
-static bool aim(void *context, const char *where)
-{
-  CHECK(context == &seeds);
-  if (where == NULL) {
-    turn = turn % seeds + 1;
-    seed = turn;
-    return seed < seeds;
-  }
-  if (!goes_anywhere) return false;
-  CHECK(strlen(where) < sizeof place);
-  memcpy(place, where, strlen(where) + 1);
-  seed = 0;
-  return true;
-}
-
-static void set_up_seeds(unsigned count)
-{
-  set_up();
-  memset(&topology, 0, sizeof topology);
-  topology.address = address;
-  topology.address_size = sizeof address;
-  memset(address, 'x', sizeof address);
-  seeds = count;
-  turn = count; /* the first comes after the last */
-  goes_anywhere = true;
-  place[0] = 0;
-}
-
-static void follow(void)
-{
-  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_OK);
-}
-
-/* So many seeds, and nothing but their list. */
-static void follow_seeds(unsigned count)
-{
-  set_up_seeds(count);
-  follow();
-}
 
 /* One seed, and so many replicas that acknowledge. */
 static void set_up_replicas(uint32_t count)
@@ -76,32 +27,6 @@ static void open_connection(void)
 static bool connects_at_once(void)
 {
   return fairlock_engine_wants(&engine, now) == FAIRLOCK_CONNECT;
-}
-
-/* The answer to HELLO, as servers give it: with elements inside elements. */
-static void say_hello(const char *version, const char *mode, const char *role)
-{
-  uint8_t text[256];
-  struct resp_writer writer;
-  resp_writer_init(&writer, text, sizeof text - 1, 0);
-  resp_write_header(&writer, RESP_MAP, 7);
-  resp_write_bulk(&writer, "server", 6);
-  resp_write_bulk(&writer, "redis", 5);
-  resp_write_bulk(&writer, "version", 7);
-  resp_write_bulk(&writer, version, strlen(version));
-  resp_write_bulk(&writer, "proto", 5);
-  resp_write_header(&writer, RESP_INTEGER, 3);
-  resp_write_bulk(&writer, "id", 2);
-  resp_write_header(&writer, RESP_INTEGER, 74);
-  resp_write_bulk(&writer, "mode", 4);
-  resp_write_bulk(&writer, mode, strlen(mode));
-  resp_write_bulk(&writer, "role", 4);
-  resp_write_bulk(&writer, role, strlen(role));
-  resp_write_bulk(&writer, "modules", 7);
-  resp_write_header(&writer, RESP_ARRAY, 1);
-  resp_write_bulk(&writer, "role", 4);
-  text[writer.used] = 0;
-  feed((char *)text);
 }
 
 /* The answer to ROLE of a master that has got so far, with so many replicas. */
