@@ -27,6 +27,13 @@
 #define SUBSCRIBED(word)                                                                           \
   ">3\r\n+" word "\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:1\r\n:1\r\n"
 
+/* The script's answers: with this token, without a hold any more, and in the queue. */
+#define ANSWER(state, value) "*3\r\n:" state "\r\n:" value "\r\n:1000\r\n"
+#define HELD(token)          ANSWER("1", token)
+#define RELEASED             ANSWER("1", "0")
+#define QUEUED_UP            ANSWER("0", "-1")
+#define BUSY                 ANSWER("0", "500")
+
 static uint8_t receive_buffer[256];
 static uint8_t send_buffer[1024];
 static const struct fairlock_config config = {.receive_buffer = receive_buffer,
@@ -57,10 +64,15 @@ static int connect_now(void *context, uint32_t timeout_ms)
   return reachable ? PORT_OK : unreachable;
 }
 
+/* What a test does first, whenever the transport sends or receives; NULL: nothing. */
+static int (*before_send)(const char *data);
+static int (*before_recv)(uint32_t timeout_ms);
+
 static int take(void *context, const void *data, size_t size)
 {
   (void)context;
-  (void)data;
+  int status = before_send != NULL ? before_send(data) : PORT_OK;
+  if (status != PORT_OK) return status;
   sent += size;
   return (int)size;
 }
@@ -68,7 +80,8 @@ static int take(void *context, const void *data, size_t size)
 static int say(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
   (void)context;
-  (void)timeout_ms;
+  int status = before_recv != NULL ? before_recv(timeout_ms) : PORT_OK;
+  if (status != PORT_OK) return status;
   if (says == NULL) return PORT_CLOSED;
   size_t length = strlen(says);
   if (length == 0) return PORT_WOULD_BLOCK;
@@ -84,7 +97,7 @@ static void close_now(void *context)
   failed = false;
 }
 
-static struct port_transport transport = {connect_now, take, say, close_now, NULL, NULL, NULL};
+static struct port_transport transport;
 
 static bool report(const struct fairlock_report *part, void *context)
 {
@@ -93,13 +106,53 @@ static bool report(const struct fairlock_report *part, void *context)
   return true;
 }
 
-static void set_up(void)
+/* A client with these options, in place of the last test's, whose objects have to be there still. */
+static void set_up_as(const struct fairlock_config *options)
 {
+  static bool initialised;
+  if (initialised) fairlock_client_deinit(&client);
+  initialised = true;
+  transport = (struct port_transport){connect_now, take, say, close_now, NULL, NULL, NULL};
+  before_send = NULL;
+  before_recv = NULL;
   reachable = true;
+  unreachable = PORT_UNREACHABLE;
+  hello = GREETING;
   says = "";
   sent = 0;
   connects = 0;
-  CHECK_EQUAL(fairlock_client_init(&client, &config, &transport), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_client_init(&client, options, &transport), FAIRLOCK_OK);
+}
+
+static void set_up(void)
+{
+  set_up_as(&config);
+}
+
+static void set_up_handle(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+}
+
+static void set_up_connected(void)
+{
+  set_up_handle();
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+}
+
+/* The handle holds, with token 5. */
+static void hold(uint32_t lease_ms)
+{
+  says = HELD("5");
+  CHECK_EQUAL(fairlock_try_acquire(&handle, lease_ms), FAIRLOCK_OK);
+}
+
+/* The answer to what has been begun. */
+static void hear(const char *answer)
+{
+  says = answer;
+  fairlock_poll(&client, 0);
 }
 
 static void test_bad_names(void)
@@ -110,7 +163,6 @@ static void test_bad_names(void)
   CHECK_EQUAL(fairlock_inspect(&client, "", 0, report, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&client, "door", 4, NULL, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(sent, 0);
-  fairlock_client_deinit(&client);
 }
 
 static void test_nobody_there(void)
@@ -123,7 +175,6 @@ static void test_nobody_there(void)
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_ask_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
-  fairlock_client_deinit(&client);
 }
 
 /*
@@ -142,7 +193,6 @@ static void test_closed_while_connecting(void)
   reachable = true;
   unreachable = PORT_UNREACHABLE;
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  fairlock_client_deinit(&client);
 }
 
 /* Waiting does not help here: every operation ends, and nothing connects again for it. */
@@ -163,15 +213,11 @@ static void test_untrusted(void)
   unreachable = PORT_UNREACHABLE;
   CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
-  fairlock_client_deinit(&client);
 }
 
 /* A server that does not trust us says so after the handshake, in TLS 1.3. */
-static int say_untrusted(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int say_untrusted(uint32_t timeout_ms)
 {
-  (void)context;
-  (void)data;
-  (void)size;
   (void)timeout_ms;
   return PORT_UNTRUSTED;
 }
@@ -179,28 +225,21 @@ static int say_untrusted(void *context, void *data, size_t size, uint32_t timeou
 static void test_untrusted_by_the_server(void)
 {
   set_up();
-  transport.recv = say_untrusted;
+  before_recv = say_untrusted;
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&handle, 10000, 1000), FAIRLOCK_UNTRUSTED);
   CHECK_EQUAL(connects, 1);
-  transport.recv = say;
-  fairlock_client_deinit(&client);
 }
 
 /* What a socket's call returns for any error. */
-static int send_minus_one(void *context, const void *data, size_t size)
+static int send_minus_one(const char *data)
 {
-  (void)context;
   (void)data;
-  (void)size;
   return -1;
 }
 
-static int receive_minus_one(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int receive_minus_one(uint32_t timeout_ms)
 {
-  (void)context;
-  (void)data;
-  (void)size;
   (void)timeout_ms;
   return -1;
 }
@@ -212,14 +251,10 @@ static void test_minus_one(void)
     set_up();
     if (i == 0) reachable = false;
     unreachable = -1;
-    if (i == 1) transport.send = send_minus_one;
-    if (i == 2) transport.recv = receive_minus_one;
+    if (i == 1) before_send = send_minus_one;
+    if (i == 2) before_recv = receive_minus_one;
     CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
     CHECK_EQUAL(connects, 1);
-    transport.send = take;
-    transport.recv = say;
-    unreachable = PORT_UNREACHABLE;
-    fairlock_client_deinit(&client);
   }
 }
 
@@ -233,8 +268,8 @@ static void note(enum fairlock_log_event event, int status, const char *text, vo
 /* Each attempt to connect is told, and why it failed. */
 static void test_log(void)
 {
-  int sum = 0;
-  struct fairlock_log journal = {.function = note, .context = &sum};
+  static int sum;
+  static struct fairlock_log journal = {.function = note, .context = &sum};
   set_up();
   CHECK_EQUAL(fairlock_set_log(&client, &journal), FAIRLOCK_OK);
   reachable = false;
@@ -243,8 +278,6 @@ static void test_log(void)
   unreachable = PORT_UNTRUSTED;
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNTRUSTED);
   CHECK_EQUAL(sum, FAIRLOCK_UNREACHABLE + FAIRLOCK_UNTRUSTED);
-  unreachable = PORT_UNREACHABLE;
-  fairlock_client_deinit(&client);
 }
 
 static bool give_none(struct fairlock_login *login, void *context)
@@ -257,13 +290,12 @@ static bool give_none(struct fairlock_login *login, void *context)
 /* Whoever has no credentials at present is not let in. */
 static void test_no_credentials(void)
 {
-  int asked = 0;
-  struct fairlock_credentials credentials = {.function = give_none, .context = &asked};
+  static int asked;
+  static struct fairlock_credentials credentials = {.function = give_none, .context = &asked};
   set_up();
   CHECK_EQUAL(fairlock_use_credentials(&client, &credentials), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_DENIED);
   CHECK_EQUAL(asked, 1);
-  fairlock_client_deinit(&client);
 }
 
 static const char *aimed_at = "";
@@ -282,7 +314,6 @@ static void test_follow(void)
   static char address[22];
   set_up();
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_OK);
-  fairlock_client_deinit(&client);
   set_up();
   topology.service = "doors";
   topology.address = address;
@@ -291,8 +322,6 @@ static void test_follow(void)
   transport.aim = aim;
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_OK);
   CHECK(aimed_at == NULL); /* the first seed */
-  transport.aim = NULL;
-  fairlock_client_deinit(&client);
 }
 
 /* Without blocking, what costs nothing is over when the call that begins it has returned. */
@@ -310,8 +339,7 @@ static void test_keep(void)
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   fairlock_poll(&client, 0);
-  says = "+OK\r\n+OK\r\n:0\r\n" SUBSCRIBED("subscribe") "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear("+OK\r\n+OK\r\n:0\r\n" SUBSCRIBED("subscribe") HELD("5"));
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   size_t before = sent;
   for (int i = 0; i < 100; i++) {
@@ -326,7 +354,6 @@ static void test_keep(void)
     CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
   }
   CHECK_EQUAL(sent, before);
-  fairlock_client_deinit(&client);
 }
 
 /*
@@ -354,26 +381,20 @@ static int connect_beside_another_task(void *context, uint32_t timeout_ms)
 
 static void test_two_tasks_with_one_handle(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  set_up_handle();
   transport.connect = connect_beside_another_task;
   CHECK_EQUAL(fairlock_acquire(&handle, 1000, 1000), FAIRLOCK_CANCELLED);
   transport.connect = connect_now;
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
-  fairlock_client_deinit(&client);
 }
 
 /* While a leave may still arrive late, nothing is sent that could begin another wait. */
 static void test_acquire_waits_for_a_late_leave(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  set_up_connected();
   size_t greeting = sent;
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  says = ">3\r\n$9\r\nsubscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:1\r\n:1\r\n"
-         "*3\r\n:0\r\n:-1\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(SUBSCRIBED("subscribe") QUEUED_UP);
   CHECK_EQUAL(strlen(says), 0);
   CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
   says = NULL;
@@ -386,7 +407,6 @@ static void test_acquire_waits_for_a_late_leave(void)
   fairlock_poll(&client, 0);
   CHECK_EQUAL(sent, greeting);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
-  fairlock_client_deinit(&client);
 }
 
 /*
@@ -395,143 +415,111 @@ static void test_acquire_waits_for_a_late_leave(void)
  */
 static void test_grant_while_taken_out(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  set_up_connected();
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, 1000), FAIRLOCK_PENDING);
-  says = SUBSCRIBED("subscribe") "*3\r\n:1\r\n:7\r\n:1000\r\n";
+  says = SUBSCRIBED("subscribe") HELD("7");
   for (int i = 0; i < 10 && fairlock_result(&handle) == FAIRLOCK_PENDING; i++)
     fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
-  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  says = RELEASED;
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
-  says = SUBSCRIBED("unsubscribe") "*3\r\n:0\r\n:0\r\n:1000\r\n"
-                                   ">3\r\n$7\r\nmessage\r\n$43\r\nredisson_lock__channel:{door}:id."
-                                   "a.100001:1\r\n$"
-                                   "11\r\n9 1000 5000\r\n";
+  says = SUBSCRIBED("unsubscribe")
+      ANSWER("0", "0") ">3\r\n$7\r\nmessage\r\n$43\r\nredisson_lock__channel:{door}:id."
+                       "a.100001:1\r\n$"
+                       "11\r\n9 1000 5000\r\n";
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(strlen(says), 0);
-  fairlock_client_deinit(&client);
 }
 
 static void test_hold(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  set_up_connected();
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(HELD("5"));
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_hold_count(&handle), 1);
   CHECK_EQUAL(fairlock_token(&handle), 5);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
-  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(RELEASED);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
   /* somebody else's hold: it is ended, then one cannot be asked */
   CHECK_EQUAL(fairlock_start_force_release(&handle, &anyone), FAIRLOCK_PENDING);
-  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(RELEASED);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_ask_release(&handle, &anyone), FAIRLOCK_PENDING);
-  says = "*3\r\n:0\r\n:1\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(ANSWER("0", "1"));
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_NOT_LISTENING);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
-  fairlock_client_deinit(&client);
 }
 
 /* The lease is over, though nobody has serviced the client: there is no token to write with. */
 static void test_lease_is_over(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  set_up_connected();
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(HELD("5"));
   CHECK_EQUAL(fairlock_token(&handle), 5);
   handle.ends_at = port_clock_ms();
   CHECK_EQUAL(fairlock_token(&handle), 0);
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
-  fairlock_client_deinit(&client);
 }
 
 /* The transport waits no longer than until the engine has to do something. */
 static uint32_t asked_to_wait;
 
-static int note_how_long(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int note_how_long(uint32_t timeout_ms)
 {
-  (void)context;
-  (void)data;
-  (void)size;
   asked_to_wait = timeout_ms;
   return PORT_CLOSED;
 }
 
 static void test_waits_until_the_deadline(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  transport.recv = note_how_long;
+  set_up_connected();
+  before_recv = note_how_long;
   reachable = false;
   asked_to_wait = UINT32_MAX;
   CHECK(fairlock_acquire(&handle, 200, 1000) < 0);
   CHECK(asked_to_wait <= 200);
-  transport.recv = say;
-  fairlock_client_deinit(&client);
 }
 
 /* A request is sent, and then the transport waits for the reply: it is not asked without a wait. */
 static unsigned asked_in_vain;
 
-static int say_in_time(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int say_in_time(uint32_t timeout_ms)
 {
   if (timeout_ms == 0) asked_in_vain++;
-  return say(context, data, size, timeout_ms);
+  return PORT_OK;
 }
 
 static void test_waits_at_once(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  transport.recv = say_in_time;
+  set_up_connected();
+  before_recv = say_in_time;
   asked_in_vain = 0;
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_OK);
+  hold(1000);
   CHECK_EQUAL(asked_in_vain, 0);
-  transport.recv = say;
-  fairlock_client_deinit(&client);
 }
 
 /* A superloop takes its handle out: not while it waits, and when it does not, at once. */
 static void test_take_out_without_blocking(void)
 {
+  static struct fairlock_client none;
   struct fairlock_config wrong = config;
   wrong.send_size = 1;
-  CHECK_EQUAL(fairlock_client_init(&client, &wrong, &transport), FAIRLOCK_TOO_LONG);
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  set_up_connected();
+  CHECK_EQUAL(fairlock_client_init(&none, &wrong, &transport), FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(fairlock_start_acquire(&handle, 1000, 1000), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
   CHECK_EQUAL(fairlock_token(&handle), 0);
   CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
-  says = ">3\r\n$9\r\nsubscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:1\r\n:1\r\n"
-         "*3\r\n:0\r\n:-1\r\n:1000\r\n*3\r\n:1\r\n:0\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(SUBSCRIBED("subscribe") QUEUED_UP RELEASED);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_CANCELLED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_PENDING);
-  says = ">3\r\n$11\r\nunsubscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:1\r\n:0\r\n"
-         "*3\r\n:1\r\n:0\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(SUBSCRIBED("unsubscribe") RELEASED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_OK);
-  fairlock_client_deinit(&client);
 }
 
 /*
@@ -543,8 +531,7 @@ static void test_id_before_and_after_the_greeting(void)
   static const char longest[] = "0123456789012345678901234567890123456789";
   struct fairlock_config wordy = config;
   char id[FAIRLOCK_HOLDER_ID_SIZE + 1];
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  set_up_handle();
   memset(id, '#', sizeof id);
   fairlock_id(&handle, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK(strcmp(id, "") == 0);
@@ -556,23 +543,20 @@ static void test_id_before_and_after_the_greeting(void)
   CHECK(strcmp(id, "") == 0 && id[1] == '#');
   fairlock_id(&handle, id, sizeof "id.a.100001:1");
   CHECK(strcmp(id, "id.a.100001:1") == 0);
-  fairlock_client_deinit(&client);
 
   wordy.client_id = longest;
   CHECK_EQUAL(strlen(longest), FAIRLOCK_ID_MAX);
-  CHECK_EQUAL(fairlock_client_init(&client, &wordy, &transport), FAIRLOCK_OK);
+  set_up_as(&wordy);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   handle.number = UINT32_MAX;
   hello = "%1\r\n$2\r\nid\r\n:4294967295\r\n*2\r\n$10\r\n4294967295\r\n$10\r\n4294967295\r\n";
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  hello = GREETING;
   memset(id, '#', sizeof id);
   fairlock_id(&handle, id, FAIRLOCK_HOLDER_ID_SIZE);
   CHECK_EQUAL(strlen(id), FAIRLOCK_HOLDER_ID_SIZE - 1);
   CHECK_EQUAL(id[FAIRLOCK_HOLDER_ID_SIZE], '#');
   CHECK(strcmp(id, "0123456789012345678901234567890123456789.vvvvvv3.vvvvvv3vvvvvv3:4294967295") ==
         0);
-  fairlock_client_deinit(&client);
 }
 
 /* The sizes are the program's, which may have been compiled for another release. */
@@ -601,7 +585,6 @@ static void test_room_of_the_program(void)
   memset(&more, 0xff, sizeof more);
   fairlock_read_counters(&client, &more.counters, sizeof more.counters.acquisitions);
   CHECK(more.counters.acquisitions == 8 && more.counters.waits == UINT32_MAX);
-  fairlock_client_deinit(&client);
 }
 
 /* One task is slow to send; meanwhile the one that receives sees the connection break. */
@@ -614,26 +597,22 @@ static void let_pass(uint32_t ms)
     continue;
 }
 
-static int receive_until_broken(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int receive_until_broken(uint32_t timeout_ms)
 {
-  (void)context;
-  (void)data;
-  (void)size;
   (void)timeout_ms;
   atomic_store(&receiving, true);
   let_pass(1);
   return atomic_load(&broken) ? PORT_CLOSED : PORT_WOULD_BLOCK;
 }
 
-static int send_while_it_breaks(void *context, const void *data, size_t size)
+static int send_while_it_breaks(const char *data)
 {
-  (void)context;
   (void)data;
   atomic_store(&sending, true);
   atomic_store(&broken, true);
   let_pass(50);
   atomic_store(&sending, false);
-  return (int)size;
+  return PORT_OK;
 }
 
 static void close_unless_sending(void *context)
@@ -642,37 +621,34 @@ static void close_unless_sending(void *context)
   if (atomic_load(&sending)) (void)atomic_fetch_add(&closed_too_soon, 1);
 }
 
-static int say_nothing_and_close(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int say_nothing_and_close(uint32_t timeout_ms)
 {
-  (void)context;
-  (void)data;
-  (void)size;
   let_pass(timeout_ms);
   return reachable ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }
 
-static int break_at_the_end(void *context, const void *data, size_t size)
+static int break_at_the_end(const char *data)
 {
   reachable = strstr(data, "SUBSCRIBE") != NULL; /* only the wait itself begins with that */
-  return take(context, data, size);
+  return PORT_OK;
 }
 
 /*
  * The answer to the greeting comes while nobody reads. However long it lies there, it counts as no
  * long round trip, which would make the client wait longer for a server that is gone.
  */
-static int say_after_a_while(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int say_after_a_while(uint32_t timeout_ms)
 {
+  (void)timeout_ms;
   let_pass(1); /* so that the wait for it is over */
-  return say(context, data, size, timeout_ms);
+  return PORT_OK;
 }
 
 static void test_greeting_that_lay_there(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  set_up_handle();
   hello = "";
-  transport.recv = say_after_a_while;
+  before_recv = say_after_a_while;
   CHECK_EQUAL(fairlock_acquire(&handle, 20, 1000), FAIRLOCK_UNREACHABLE);
   hello = GREETING;
   says = GREETING;
@@ -680,15 +656,12 @@ static void test_greeting_that_lay_there(void)
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   CHECK_EQUAL(connects, 1);
   CHECK_EQUAL(client.engine.round_trip_ms, 0);
-  transport.recv = say;
-  fairlock_client_deinit(&client);
 }
 
 /* Who asks why right after an operation has ended hears it, though the connection is not closed yet. */
 static void test_status_of_a_refusal(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  set_up_handle();
   hello = "-WRONGPASS no\r\n";
   CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_DENIED);
   CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_DENIED);
@@ -697,24 +670,19 @@ static void test_status_of_a_refusal(void)
   hello = GREETING;
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_server_status(&client), FAIRLOCK_OK);
-  fairlock_client_deinit(&client);
 }
 
 /* A wait that nobody answers is not told why an earlier connection failed. */
 static void test_error_of_this_time(void)
 {
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  set_up_handle();
   hello = "-WRONGPASS no\r\n";
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_DENIED);
   hello = GREETING;
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  transport.recv = say_nothing_and_close;
-  transport.send = break_at_the_end;
+  before_recv = say_nothing_and_close;
+  before_send = break_at_the_end;
   CHECK_EQUAL(fairlock_acquire(&handle, 50, 1000), FAIRLOCK_UNREACHABLE);
-  transport.recv = say;
-  transport.send = take;
-  fairlock_client_deinit(&client);
 }
 
 static void *acquire_in_vain(void *context)
@@ -727,26 +695,21 @@ static void test_close_waits_for_send(void)
   static struct fairlock other;
   pthread_t thread;
   void *result;
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  set_up_handle();
   CHECK_EQUAL(fairlock_init(&other, &client, "gate"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  transport.recv = receive_until_broken;
+  before_recv = receive_until_broken;
   transport.close = close_unless_sending;
   reachable = false;
   CHECK_EQUAL(pthread_create(&thread, NULL, acquire_in_vain, &handle), 0);
   while (!atomic_load(&receiving))
     let_pass(1);
-  transport.send = send_while_it_breaks; /* the other task has sent what it had */
+  before_send = send_while_it_breaks; /* the other task has sent what it had */
   (void)fairlock_start_acquire(&other, 1000, 1000);
   CHECK_EQUAL(pthread_join(thread, &result), 0);
   CHECK(result == &handle);
   CHECK(atomic_load(&broken));
   CHECK_EQUAL(atomic_load(&closed_too_soon), 0);
-  transport.recv = say;
-  transport.send = take;
-  transport.close = close_now;
-  fairlock_client_deinit(&client);
 }
 
 #define GIVES_UP_MS 10000 /* only when something is wrong */
@@ -775,22 +738,20 @@ static bool comes(const atomic_bool *flag)
   return atomic_load(flag);
 }
 
-static int receive_until_returned(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int receive_until_returned(uint32_t timeout_ms)
 {
-  (void)context;
-  (void)data;
-  (void)size;
   (void)timeout_ms;
   atomic_store(&receiving, true);
   if (!comes(&returned)) atomic_store(&gave_up, true);
   return PORT_WOULD_BLOCK;
 }
 
-static int send_until_another_sleeps(void *context, const void *data, size_t size)
+static int send_until_another_sleeps(const char *data)
 {
+  (void)data;
   atomic_store(&sending, true);
   CHECK(comes(&sleeps));
-  return take(context, data, size);
+  return PORT_OK;
 }
 
 static void *run(void *context)
@@ -821,13 +782,13 @@ static void test_keep_wakes(void)
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&other, &client, "gate"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  says = "+OK\r\n+OK\r\n:0\r\n" SUBSCRIBED("subscribe") "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  says = "+OK\r\n+OK\r\n:0\r\n" SUBSCRIBED("subscribe") HELD("5");
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   atomic_store(&receiving, false);
   atomic_store(&sending, false);
-  transport.recv = receive_until_returned;
-  transport.send = send_until_another_sleeps;
+  before_recv = receive_until_returned;
+  before_send = send_until_another_sleeps;
   CHECK_EQUAL(pthread_create(&runner, NULL, run, &client), 0);
   CHECK(comes(&receiving));
   (void)alarm(60); /* for one who runs it, too */
@@ -845,17 +806,15 @@ static void test_keep_wakes(void)
   CHECK(result == &client);
   CHECK_EQUAL(fairlock_token(&handle), 5);
   until_woken = false;
-  transport.recv = say;
-  transport.send = take;
-  fairlock_client_deinit(&client);
 }
 
 /* The first call waits until another task sleeps beside it; each brings one answer. */
-static int answer_in_turn(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int answer_in_turn(uint32_t timeout_ms)
 {
+  (void)timeout_ms;
   if (!atomic_exchange(&receiving, true)) CHECK(comes(&sleeps));
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  return say(context, data, size, timeout_ms);
+  says = HELD("5");
+  return PORT_OK;
 }
 
 static void *try_beside(void *context)
@@ -872,52 +831,48 @@ static void test_heir(void)
   static struct fairlock other;
   pthread_t second;
   void *result;
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  set_up_handle();
   CHECK_EQUAL(fairlock_init(&other, &client, "gate"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   atomic_store(&receiving, false);
   atomic_store(&sleeps, false);
   atomic_store(&returned, false);
   until_woken = true;
-  transport.recv = answer_in_turn;
+  before_recv = answer_in_turn;
   CHECK_EQUAL(pthread_create(&second, NULL, try_beside, &other), 0);
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK(comes(&returned));
   CHECK_EQUAL(pthread_join(second, &result), 0);
   CHECK(result == &other);
   until_woken = false;
-  transport.recv = say;
-  fairlock_client_deinit(&client);
 }
 
 /*
  * One task is inside fairlock_run(). Another one begins an operation and polls: it is woken by the
  * answer. If that came before it polled, it does not sleep.
  */
-static int answer_who_sleeps(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int answer_who_sleeps(uint32_t timeout_ms)
 {
+  (void)timeout_ms;
   atomic_store(&receiving, true);
   if (atomic_load(&sending)) {
     atomic_store(&sending, false);
     CHECK(comes(&returned));
   }
   let_pass(1);
-  if (atomic_exchange(&sleeps, false)) says = "*3\r\n:0\r\n:-1\r\n:1000\r\n";
-  return say(context, data, size, timeout_ms);
+  if (atomic_exchange(&sleeps, false)) says = QUEUED_UP;
+  return PORT_OK;
 }
 
 static void test_poll_beside(void)
 {
   pthread_t runner;
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  set_up_connected();
   atomic_store(&receiving, false);
   atomic_store(&sending, false);
   atomic_store(&returned, false);
   atomic_store(&sleeps, false);
-  transport.recv = answer_who_sleeps;
+  before_recv = answer_who_sleeps;
   CHECK_EQUAL(pthread_create(&runner, NULL, run, &client), 0);
   CHECK(comes(&receiving));
   until_woken = true;
@@ -938,17 +893,12 @@ static void test_poll_beside(void)
   until_woken = false;
   fairlock_stop(&client);
   CHECK_EQUAL(pthread_join(runner, NULL), 0);
-  transport.recv = say;
-  fairlock_client_deinit(&client);
 }
 
 static atomic_bool woken;
 
-static int receive_until_woken(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int receive_until_woken(uint32_t timeout_ms)
 {
-  (void)context;
-  (void)data;
-  (void)size;
   (void)timeout_ms;
   atomic_store(&receiving, true);
   CHECK(comes(&woken));
@@ -967,7 +917,7 @@ static void test_stop_wakes(void)
   pthread_t runner;
   set_up();
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  transport.recv = receive_until_woken;
+  before_recv = receive_until_woken;
   transport.wake = wake_receiver;
   atomic_store(&receiving, false);
   fairlock_stop(&client); /* nobody is there to be woken */
@@ -978,9 +928,6 @@ static void test_stop_wakes(void)
   fairlock_stop(&client);
   CHECK_EQUAL(pthread_join(runner, NULL), 0);
   CHECK(atomic_load(&woken));
-  transport.wake = NULL;
-  transport.recv = say;
-  fairlock_client_deinit(&client);
 }
 
 static struct fairlock_shared heir;
@@ -1001,45 +948,40 @@ static void test_told_of_what_nobody_waits_for(void)
   telling.ended = note_end;
   telling.ended_context = &told;
   told = 0;
-  set_up();
-  CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
+  set_up_as(&telling);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
-  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  hold(60000);
+  says = RELEASED;
   CHECK_EQUAL(fairlock_force_release(&client, "gate", 4, FAIRLOCK_ANY_TOKEN), FAIRLOCK_OK);
   CHECK_EQUAL(told, 0);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
-  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(RELEASED);
   CHECK_EQUAL(told, 1);
   CHECK_EQUAL(told_status, FAIRLOCK_OK);
-  says = "*3\r\n:0\r\n:500\r\n:1000\r\n";
+  says = BUSY;
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_BUSY);
   /* a wait in parts: only the part that brings the result tells it */
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_wait(&handle, 1), FAIRLOCK_PENDING);
-  says = "*3\r\n:0\r\n:500\r\n:1000\r\n";
+  says = BUSY;
   CHECK_EQUAL(fairlock_wait(&handle, 1000), FAIRLOCK_BUSY);
   CHECK_EQUAL(told, 1);
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_wait(&handle, 0), FAIRLOCK_PENDING);
-  says = "*3\r\n:0\r\n:500\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(BUSY);
   CHECK_EQUAL(told, 2);
   CHECK_EQUAL(fairlock_wait(&handle, FAIRLOCK_FOREVER), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
-  says = "*3\r\n:0\r\n:500\r\n:1000\r\n";
+  says = BUSY;
   CHECK_EQUAL(fairlock_wait(&handle, FAIRLOCK_FOREVER), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_abandon(&handle, &rest), FAIRLOCK_OK);
   CHECK_EQUAL(told, 2);
-  fairlock_client_deinit(&client);
 }
 
 #define LISTENS_TOO                                                                                \
   ">3\r\n+subscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:2\r\n:1\r\n"
-#define DOWNGRADED LISTENS_TOO "*3\r\n:1\r\n:6\r\n:1000\r\n"
+#define DOWNGRADED LISTENS_TOO HELD("6")
 
 static void *downgrade_elsewhere(void *context)
 {
@@ -1054,7 +996,7 @@ static void check_downgraded(void)
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
   CHECK_EQUAL(fairlock_hold_count(&heir.handle), 1);
   CHECK_EQUAL(fairlock_token(&heir.handle), 6);
-  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  says = RELEASED;
   CHECK_EQUAL(fairlock_release(&heir.handle), FAIRLOCK_OK);
 }
 
@@ -1086,14 +1028,12 @@ static void test_downgrade(void)
   telling.ended = note_end;
   telling.ended_context = &told;
   told = 0;
-  set_up();
-  CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
+  set_up_as(&telling);
   CHECK_EQUAL(fairlock_use_downgrading(&client, &downgrading), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  hold(60000);
   check_not_downgraded();
   says = DOWNGRADED;
   CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 60000), FAIRLOCK_OK);
@@ -1101,40 +1041,38 @@ static void test_downgrade(void)
   CHECK_EQUAL(told, 0);
   /* without blocking */
   handle.token = heir.handle.token = 0; /* the server plays the same once more */
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  hold(60000);
   CHECK_EQUAL(fairlock_start_downgrade(&handle, &heir, 60000), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
   CHECK_EQUAL(fairlock_result(&heir.handle), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_adopt(&heir.handle), FAIRLOCK_IN_PROGRESS);
-  says = "*3\r\n:1\r\n:6\r\n:1000\r\n"; /* it listens already */
+  says = HELD("6"); /* it listens already */
   fairlock_poll(&client, 0);
   CHECK_EQUAL(told, 2);
   CHECK_EQUAL(told_status, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   check_downgraded();
-  fairlock_client_deinit(&client);
 }
 
 /*
  * Other tasks beside a downgrade: one cancels it, and one wants to acquire with the shared handle as
  * soon as it has left the queue, while the release of the exclusive one is still to be answered.
  */
-static int answer_a_cancelled_downgrade(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int answer_a_cancelled_downgrade(uint32_t timeout_ms)
 {
+  (void)timeout_ms;
   static size_t seen;
   if (handle.result != FAIRLOCK_PENDING) return PORT_WOULD_BLOCK;
   if (fairlock_cancel(&heir.handle) == FAIRLOCK_OK) {
     seen = sent;
-    says = LISTENS_TOO "*3\r\n:0\r\n:-1\r\n:1000\r\n*3\r\n:1\r\n:0\r\n:1000\r\n"; /* waits, left */
+    says = LISTENS_TOO QUEUED_UP RELEASED; /* waits, left */
   } else {
     int status = fairlock_start_acquire(&heir.handle, FAIRLOCK_FOREVER, 1000);
     CHECK_EQUAL(status, FAIRLOCK_IN_PROGRESS);
-    if (sent > seen) says = "*3\r\n:1\r\n:0\r\n:1000\r\n"; /* released */
+    if (sent > seen) says = RELEASED; /* released */
   }
-  int got = say(context, data, size, timeout_ms);
-  if (got == PORT_WOULD_BLOCK) let_pass(1);
-  return got;
+  if (*says == 0) let_pass(1);
+  return PORT_OK;
 }
 
 static void test_downgrade_cancelled(void)
@@ -1145,16 +1083,14 @@ static void test_downgrade_cancelled(void)
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_shared(&heir, &client, "door", 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
-  transport.recv = answer_a_cancelled_downgrade;
+  hold(60000);
+  before_recv = answer_a_cancelled_downgrade;
   CHECK_EQUAL(fairlock_downgrade(&handle, &heir, 60000), FAIRLOCK_CANCELLED);
-  transport.recv = say;
+  before_recv = NULL;
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
   CHECK_EQUAL(fairlock_hold_count(&heir.handle), 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
-  fairlock_client_deinit(&client);
 }
 
 static unsigned losses;
@@ -1167,37 +1103,37 @@ static void note_loss(struct fairlock *which, const struct fairlock_loss *loss, 
 }
 
 /* The task is frozen while it sends, until the lease is over. */
-static int send_until_the_lease_is_over(void *context, const void *data, size_t size)
+static int send_until_the_lease_is_over(const char *data)
 {
+  (void)data;
   handle.ends_at = port_clock_ms();
-  return take(context, data, size);
+  return PORT_OK;
 }
 
-static int send_later(void *context, const void *data, size_t size)
+static int send_later(const char *data)
 {
-  (void)context;
   (void)data;
-  (void)size;
   return PORT_WOULD_BLOCK;
 }
 
 /* An answer, with which the client also has something to send, for another handle. */
 static struct fairlock neighbour;
 
-static int answer_and_have_more_to_send(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int answer_and_have_more_to_send(uint32_t timeout_ms)
 {
-  transport.send = send_later;
+  (void)timeout_ms;
+  before_send = send_later;
   CHECK_EQUAL(fairlock_start_acquire(&neighbour, 0, 1000), FAIRLOCK_PENDING);
-  transport.send = send_until_the_lease_is_over;
-  transport.recv = say;
-  return say(context, data, size, timeout_ms);
+  before_send = send_until_the_lease_is_over;
+  before_recv = NULL;
+  return PORT_OK;
 }
 
 static int acquire_frozen(void)
 {
-  transport.recv = answer_and_have_more_to_send;
+  before_recv = answer_and_have_more_to_send;
   int status = fairlock_try_acquire(&handle, FAIRLOCK_RENEW);
-  transport.send = take;
+  before_send = NULL;
   return status;
 }
 
@@ -1211,29 +1147,27 @@ static void test_lost_before_acquire_returns(void)
   telling.lost = note_loss;
   telling.lost_context = &losses;
   losses = 0;
-  set_up();
-  CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
+  set_up_as(&telling);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&neighbour, &client, "gate"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  says = HELD("5");
   CHECK_EQUAL(acquire_frozen(), FAIRLOCK_LOST);
   CHECK_EQUAL(losses, 1);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_result(&neighbour), FAIRLOCK_PENDING);
   fairlock_poll(&client, 0);
-  says = "*3\r\n:0\r\n:-1\r\n:1000\r\n*3\r\n:1\r\n:0\r\n:1000\r\n"; /* busy, left */
+  says = QUEUED_UP RELEASED; /* busy, left */
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&neighbour), FAIRLOCK_BUSY);
   /* of a re-entry, only the hold before it is left to release */
-  says = "*3\r\n:1\r\n:6\r\n:1000\r\n";
+  says = HELD("6");
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  says = "*3\r\n:1\r\n:6\r\n:1000\r\n";
+  says = HELD("6");
   CHECK_EQUAL(acquire_frozen(), FAIRLOCK_LOST);
   CHECK_EQUAL(losses, 2);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_NOT_HELD);
-  fairlock_client_deinit(&client);
 }
 
 /* Another task: its calls with the handle. */
@@ -1250,21 +1184,17 @@ static void *be_another_task(void *context)
 static void test_adopt(void)
 {
   pthread_t thread;
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  set_up_handle();
   CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  hold(60000);
   CHECK_EQUAL(pthread_create(&thread, NULL, be_another_task, NULL), 0);
   CHECK_EQUAL(pthread_join(thread, NULL), 0);
   CHECK_EQUAL(fairlock_token(&handle), 0);
-  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
-  fairlock_poll(&client, 0);
+  hear(RELEASED);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_adopt(&handle), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
-  fairlock_client_deinit(&client);
 }
 
 /* A hold that was lost has to be released, too, and that is then the other task's to do. */
@@ -1279,16 +1209,12 @@ static void *adopt_a_loss(void *context)
 static void test_adopt_a_loss(void)
 {
   pthread_t thread;
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
-  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  set_up_connected();
+  hold(60000);
   handle.ends_at = port_clock_ms();
   fairlock_poll(&client, 0);
   CHECK_EQUAL(pthread_create(&thread, NULL, adopt_a_loss, NULL), 0);
   CHECK_EQUAL(pthread_join(thread, NULL), 0);
-  fairlock_client_deinit(&client);
 }
 
 /* A handle that shares is one like any other to whoever blocks, or does not. */
@@ -1303,14 +1229,13 @@ static void test_share(void)
   CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 2), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&shared.handle, 0, 1000), FAIRLOCK_PENDING);
   fairlock_poll(&client, 0);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n"; /* held, token 5 */
+  says = HELD("5"); /* held, token 5 */
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&shared.handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_token(&shared.handle), 5);
   CHECK_EQUAL(fairlock_hold_count(&shared.handle), 1);
   CHECK(fairlock_remaining_ms(&shared.handle) > 0);
   CHECK_EQUAL(fairlock_adopt(&shared.handle), FAIRLOCK_OK);
-  fairlock_client_deinit(&client);
 }
 
 /*
@@ -1327,11 +1252,10 @@ static void test_forked(void)
   static struct fairlock_credentials credentials = {.function = give_none};
   static struct fairlock_shared shared;
   char text[FAIRLOCK_ERROR_SIZE + FAIRLOCK_HOLDER_ID_SIZE];
-  set_up();
-  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  set_up_handle();
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 1000), FAIRLOCK_PENDING);
   fairlock_poll(&client, 0);
-  says = "*3\r\n:1\r\n:5\r\n:1000\r\n"; /* held, token 5 */
+  says = HELD("5"); /* held, token 5 */
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   size_t before = sent;
@@ -1386,7 +1310,6 @@ static void test_forked(void)
   CHECK_EQUAL(sent, before);
   CHECK(fairlock_remaining_ms(&handle) > 0);
   client.mutex.process++;
-  fairlock_client_deinit(&client);
 }
 
 const struct check_test check_tests[] = {
