@@ -174,6 +174,9 @@ $(BUILD)/tests/unit/test_engine: $(ENGINE_TESTS:%.c=$(BUILD)/%.o)
 $(addprefix $(BUILD)/tests/unit/test_,abandon credentials downgrade events hashes keeper keys links share topology work): $(BUILD)/tests/unit/engine_fixture.o
 $(addprefix $(BUILD)/tests/unit/test_,credentials events keeper links topology): $(BUILD)/tests/unit/follow_fixture.o
 
+# The judge of the tests that let clients contend.
+$(BUILD)/tests/unit/test_history: $(BUILD)/tests/support/history.o
+
 # What stands in front of the library is taken in place of what that has.
 $(BUILD)/tests/unit/test_hashes: $(BUILD)/lock/scripts/hashes.o
 

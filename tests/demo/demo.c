@@ -485,9 +485,9 @@ static void print_kills(void)
 
 static int print_verdict(void)
 {
-  char why[100];
-  bool kept = order_kept(all, why, sizeof why);
-  int holders = holders_at_once(all);
+  struct verdict verdict = verdict_of(all, false);
+  const struct contender *unserved = first_unserved(all);
+  bool kept = order_kept(all, &verdict);
   int failed = 0;
   for (int i = 0; i < CONTENDERS; i++) {
     if (all[i].stage != FAILED) continue;
@@ -495,12 +495,11 @@ static int print_verdict(void)
     printf("%s failed: %s\n", all[i].name, fairlock_status_text(all[i].status));
   }
   print_kills();
-  if (kept) printf("order: kept\n");
-  else printf("order: broken: %s\n", why);
-  printf("holders at once: %d\n", holders);
-  if (shared) printf("the writer: %s\n", alone_kept(all) ? "alone" : "not alone");
-  bool good = holders <= most_at_once(all) && alone_kept(all);
-  return kept && good && failed == 0 ? 0 : 1;
+  if (unserved != NULL) printf("%s was not granted the lock\n", unserved->name);
+  printf("order: %s\n", kept ? "kept" : "broken");
+  printf("holders at once: %d\n", verdict.most);
+  if (shared) printf("the writer: %s\n", verdict.overlaps == 0 ? "alone" : "not alone");
+  return kept && is_good(&verdict) && failed == 0 ? 0 : 1;
 }
 
 static int tell_result(const char *picture)

@@ -28,6 +28,7 @@
 #include "fairlock_operate.h"
 #include "port_posix.h"
 #include "support/clock.h"
+#include "support/history.h"
 
 /* Where servers move, a lease has to outlast a fail-over. */
 enum { CONTENDERS = 8, LEASE_MS = 3000, MOVING_LEASE_MS = 30000 };
@@ -118,15 +119,12 @@ void screen_end(bool table);
 int64_t end_of_hold(const struct contender *contender);
 /* The contenders that were granted the lock, in the order of their tokens. Returns how many. */
 int grants(const struct contender *all, const struct contender *granted[CONTENDERS]);
-/*
- * True when all were granted in the order in which they arrived, but those killed before; why tells
- * what is wrong.
- */
-bool order_kept(const struct contender *all, char *why, size_t size);
-/* The largest number of contenders that were or believed to be holders at the same time. */
-int holders_at_once(const struct contender *all);
-/* True unless somebody held beside one who wanted the lock alone. */
-bool alone_kept(const struct contender *all);
+/* One that never arrived, or was neither granted the lock nor killed; NULL: none. */
+const struct contender *first_unserved(const struct contender *all);
+/* What the judge says of the holds; unless quiet, it prints what is wrong. */
+struct verdict verdict_of(const struct contender *all, bool quiet);
+/* All were granted in the order in which they arrived, but those killed before. */
+bool order_kept(const struct contender *all, const struct verdict *verdict);
 /* The largest number that may hold at the same time: that of those who share, or 1. */
 int most_at_once(const struct contender *all);
 /*

@@ -13,15 +13,16 @@ export BUILD
 $(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(DEMO_TEST): $(DEMO_TEST).o $(BUILD)/tests/demo/verdict.o $(FRAME)
+$(DEMO_TEST): $(DEMO_TEST).o $(BUILD)/tests/demo/verdict.o $(FRAME) $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+tests/demo/check.sh tests/demo/test_picture.sh: $(JUDGE)
 tests/demo/check.sh: $(DEMO) $(DEMO)-failover $(BUILD)/redis-server
 
 $(BUILD)/tests/demo/failover.o: CPPFLAGS += -Itests/server
 
 $(DEMO)-failover: $(BUILD)/tests/demo/failover.o $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig) $(BUILD)/tests/server/harness.o \
-  $(BUILD)/tests/chaos/history.o $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/liblock.a
+  $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # SCENE=shared: with readers who share the lock, three at most, and a writer. SCENE=failover: on a master
@@ -39,7 +40,7 @@ PICTURE = $(if $(filter shared,$(SCENE)),shared,timeline)
 
 .PHONY: demo-picture
 demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds, or with SCENE=shared shared.svg
-	@$(MAKE) --no-print-directory -s $(DEMO) $(BUILD)/redis-server
+	@$(MAKE) --no-print-directory -s $(DEMO) $(JUDGE) $(BUILD)/redis-server
 	@$(DEMO) --server $(BUILD)/redis-server --pace 900 $(if $(filter shared,$(SCENE)),--shared) --svg $(BUILD)/$(PICTURE).svg
 	@sh tests/demo/picture.sh $(BUILD)/$(PICTURE).svg >/dev/null
 	@cp $(BUILD)/$(PICTURE).svg tests/demo/$(PICTURE).svg

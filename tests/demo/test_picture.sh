@@ -31,11 +31,11 @@ sh tests/demo/picture.sh "$picture" >/dev/null 2>"$folder/log"
 verdict demo_picture_committed [ $? -eq 0 ]
 
 # The rules of the lock.
-plant overlap 'thread 4: its hold overlaps that of thread 2' "/data-turn='2'/s/data-until='/&9/"
-plant order 'process 5: it arrived before thread 4' "s/arrival='4'/arrival='X'/;s/arrival='5'/arrival='4'/;s/arrival='X'/arrival='5'/"
+plant overlap 'overlaps 5 crowds 0' "/data-turn='2'/s/data-until='/&9/"
+plant order 'thread 4: it asked as number 4' "s/arrival='4'/arrival='X'/;s/arrival='5'/arrival='4'/;s/arrival='X'/arrival='5'/"
 plant arrival 'thread 6: it asked as number 6' "s/arrival='6'/arrival='7'/"
-plant token_falls 'thread 4: its token is not larger' "/data-turn='3'/s/data-token='[0-9]*'/data-token='1'/"
-plant token_again 'thread 6: its token is not larger' "s/$(token 5)/$(token 4)/"
+plant token_falls 'overlaps 0 crowds 0 tokens [1-9]' "/data-turn='3'/s/data-token='[0-9]*'/data-token='1'/"
+plant token_again 'overlaps 0 crowds 0 tokens [1-9]' "s/$(token 5)/$(token 4)/"
 plant turn 'process 7: its turn is not number 6' "s/data-turn='6'/data-turn='7'/"
 plant starved 'process 7: it neither held nor was killed' "/data-turn='6'/d"
 plant twice 'thread 2: it holds more than once' "/data-turn='2'/p"
@@ -72,15 +72,15 @@ picture=tests/demo/shared.svg
 sh tests/demo/picture.sh "$picture" >/dev/null 2>"$folder/log"
 verdict demo_picture_shared_committed [ $? -eq 0 ]
 
-plant shared_beside 'writer 5: its hold overlaps that of reader 4' "/data-turn='4'/s/data-until='/&9/"
-plant shared_before 'reader 6: its hold overlaps that of writer 5' "/data-turn='5'/s/data-until='/&9/"
-plant shared_too_many 'reader 4: it is one of 4 that hold at once' "/data-turn='1'/s/data-until='/&9/"
+plant shared_beside 'overlaps 1 crowds 1' "/data-turn='4'/s/data-until='/&9/"
+plant shared_before 'overlaps 3 crowds 0' "/data-turn='5'/s/data-until='/&9/"
+plant shared_too_many 'overlaps 1 crowds 2' "/data-turn='1'/s/data-until='/&9/"
 plant shared_limit 'there never are 4 that share' "s/data-limit='3'/data-limit='4'/"
-plant shared_one_limit 'reader 3: it is one of 3' "s/data-limit='3'/data-limit='2'/"
+plant shared_one_limit 'overlaps 0 crowds [1-9]' "s/data-limit='3'/data-limit='2'/"
 plant shared_colour 'reader 2: it is drawn as if it holds' "/data-turn='2'/s/'shares'/'holds'/"
 plant shared_writer 'writer 5: it is drawn as if it shares' "/data-turn='5'/s/'holds'/'shares'/"
-plant shared_order 'reader 6: it arrived before writer 5' "s/arrival='5'/arrival='X'/;s/arrival='6'/arrival='5'/;s/arrival='X'/arrival='6'/"
-plant shared_token 'reader 8: its token is not larger' "s/$(token 8)/$(token 7)/"
+plant shared_order 'writer 5: it asked as number 5' "s/arrival='5'/arrival='X'/;s/arrival='6'/arrival='5'/;s/arrival='X'/arrival='6'/"
+plant shared_token 'overlaps 0 crowds 0 tokens [1-9]' "s/$(token 8)/$(token 7)/"
 plant shared_no_lease 'reader 3: it was killed as holder' "/class='lease' data/d"
 plant shared_verdict 'the verdict is: order kept, at most 3 at a time, the writer beside others' "s/writer alone/writer beside others/"
 exit $failed

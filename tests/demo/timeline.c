@@ -171,17 +171,14 @@ static void draw_legend(int y)
 
 static void draw_verdict(int y)
 {
-  char why[100];
-  bool kept = order_kept(all, why, sizeof why);
-  int holders = holders_at_once(all);
+  struct verdict verdict = verdict_of(all, true);
   fprintf(file, "<text x='%d' y='%d' class='verdict'>", LEFT, y);
-  if (kept) fprintf(file, "order kept, ");
-  else fprintf(file, "order broken: %s; ", why);
+  fprintf(file, "order %s, ", order_kept(all, &verdict) ? "kept" : "broken");
   if (most_at_once(all) > 1)
-    fprintf(file, "at most %d at a time, the writer %s</text>\n", holders,
-            alone_kept(all) ? "alone" : "beside others");
-  else if (holders == 1) fprintf(file, "one holder at a time</text>\n");
-  else fprintf(file, "%d holders at a time</text>\n", holders);
+    fprintf(file, "at most %d at a time, the writer %s</text>\n", verdict.most,
+            verdict.overlaps == 0 ? "alone" : "beside others");
+  else if (verdict.most == 1) fprintf(file, "one holder at a time</text>\n");
+  else fprintf(file, "%d holders at a time</text>\n", verdict.most);
 }
 
 static void draw_titles(void)

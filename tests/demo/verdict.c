@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the records prove. Pure functions of the records: nothing here knows how the story was meant
- * to go.
+ * What the records prove, by the judge of histories. Pure functions of the records: nothing here knows
+ * how the story was meant to go.
  */
 #include "demo.h"
-
-#include <stdio.h>
 
 static bool granted(const struct contender *contender)
 {
@@ -31,72 +29,38 @@ int grants(const struct contender *all, const struct contender *order[CONTENDERS
   return count;
 }
 
-static bool check_arrivals(const struct contender *all, char *why, size_t size)
+const struct contender *first_unserved(const struct contender *all)
 {
   for (int i = 0; i < CONTENDERS; i++) {
-    const char *fault = NULL;
-    if (all[i].arrival == 0) fault = "never arrived";
-    else if (!granted(&all[i]) && all[i].killed_at == 0)
-      fault = "was not killed, but never granted the lock";
-    if (fault == NULL) continue;
-    snprintf(why, size, "%s %s", all[i].name, fault);
-    return false;
+    bool served = granted(&all[i]) || all[i].killed_at != 0;
+    if (all[i].arrival == 0 || !served) return &all[i];
   }
-  return true;
+  return NULL;
 }
 
-/* Two who share may be let in at once: then they learn it in any order. */
-static bool shared(const struct contender *one, const struct contender *other)
+/* Who was granted nothing leaves no hold. */
+struct verdict verdict_of(const struct contender *all, bool quiet)
 {
-  return one->limit > 0 && other->limit > 0;
-}
-
-bool order_kept(const struct contender *all, char *why, size_t size)
-{
-  const struct contender *order[CONTENDERS];
-  int count = grants(all, order);
-  if (!check_arrivals(all, why, size)) return false;
-  for (int i = 1; i < count; i++) {
-    const char *fault = NULL;
-    if (order[i]->arrival <= order[i - 1]->arrival)
-      fault = "was granted the lock before, but arrived after";
-    else if (order[i]->token == order[i - 1]->token) fault = "has the same token as";
-    else if (!shared(order[i], order[i - 1]) && order[i]->granted_at <= order[i - 1]->granted_at)
-      fault = "has a smaller token, but a later grant, than";
-    if (fault == NULL) continue;
-    snprintf(why, size, "%s %s %s", order[i - 1]->name, fault, order[i]->name);
-    return false;
-  }
-  return true;
-}
-
-/* It was granted the lock, and believed to hold it when the other was granted it. */
-static bool held_at_grant(const struct contender *self, const struct contender *other)
-{
-  return granted(self) && granted(other) && self->granted_at <= other->granted_at &&
-         other->granted_at < end_of_hold(self);
-}
-
-int holders_at_once(const struct contender *all)
-{
-  int most = 0;
+  struct hold holds[CONTENDERS];
+  struct history history = {.holds = holds, .quiet = quiet};
   for (int i = 0; i < CONTENDERS; i++) {
-    int holders = 0;
-    for (int j = 0; j < CONTENDERS; j++)
-      holders += held_at_grant(&all[j], &all[i]);
-    if (holders > most) most = holders;
+    if (!granted(&all[i])) continue;
+    holds[history.count++] = (struct hold){.written = true,
+                                           .client = i + 1,
+                                           .shares = all[i].limit > 0,
+                                           .limit = (int)all[i].limit,
+                                           .token = all[i].token,
+                                           .called_us = all[i].asked_at,
+                                           .queued_us = all[i].arrived_at,
+                                           .start_us = all[i].granted_at,
+                                           .until_us = end_of_hold(&all[i])};
   }
-  return most;
+  return judge(&history);
 }
 
-bool alone_kept(const struct contender *all)
+bool order_kept(const struct contender *all, const struct verdict *verdict)
 {
-  for (int i = 0; i < CONTENDERS; i++) {
-    for (int j = 0; j < CONTENDERS; j++) {
-      if (i != j && !shared(&all[i], &all[j]) && held_at_grant(&all[j], &all[i])) return false;
-    }
-  }
-  return true;
+  return first_unserved(all) == NULL && verdict->tokens + verdict->order == 0;
 }
 
 int most_at_once(const struct contender *all)

@@ -255,60 +255,24 @@ bool contest_end(struct contest *contest)
 
 /* The checks */
 
-static struct history history_of(const struct contest *contest)
+struct verdict contest_verdict(const struct contest *contest)
 {
-  size_t used = atomic_load(contest->used);
-  return (struct history){contest->hold, used, NULL, 0};
+  struct history history = {.holds = contest->hold, .count = atomic_load(contest->used)};
+  return judge(&history);
 }
 
-int contest_overlaps(const struct contest *contest)
+bool contest_good(const struct contest *contest)
 {
-  struct history history = history_of(contest);
-  return history_overlaps(&history);
-}
-
-int contest_crowds(const struct contest *contest)
-{
-  struct history history = history_of(contest);
-  return history_crowds(&history);
-}
-
-int contest_tokens(const struct contest *contest)
-{
-  struct history history = history_of(contest);
-  return history_tokens(&history);
-}
-
-static int64_t end_of(const struct hold *hold)
-{
-  int64_t until = atomic_load(&hold->until_us), end = atomic_load(&hold->end_us);
-  return end != 0 && end < until ? end : until;
-}
-
-/* Whatever their tokens. Compares each with each, once, after all is over. */
-int64_t contest_overlap_us(const struct contest *contest)
-{
-  struct history history = history_of(contest);
-  int64_t longest = 0;
-  for (size_t i = 0; i < history.count; i++) {
-    for (size_t j = 0; j < i; j++) {
-      const struct hold *a = &history.holds[i], *b = &history.holds[j];
-      if (!atomic_load(&a->written) || !atomic_load(&b->written)) continue;
-      int64_t start = a->start_us > b->start_us ? a->start_us : b->start_us;
-      int64_t end = end_of(a) < end_of(b) ? end_of(a) : end_of(b);
-      if (end - start > longest) longest = end - start;
-    }
-  }
-  return longest;
+  struct verdict verdict = contest_verdict(contest);
+  return is_good(&verdict);
 }
 
 /* When a contender first held; INT64_MAX: never. */
 static int64_t first_start(const struct contest *contest, int contender)
 {
-  struct history history = history_of(contest);
   int64_t first = INT64_MAX;
-  for (size_t i = 0; i < history.count; i++) {
-    const struct hold *hold = &history.holds[i];
+  for (size_t i = 0; i < atomic_load(contest->used); i++) {
+    const struct hold *hold = &contest->hold[i];
     if (hold->client == contender && atomic_load(&hold->written) && hold->start_us < first)
       first = hold->start_us;
   }

@@ -4,7 +4,7 @@
  *
  * Each contender is a process with a client of its own. It writes each of its holds to memory that
  * outlives it, and checks its belief all the time, as the clients of chaos do
- * (tests/chaos/history.h has the rules). Here the tests decide when a hold ends, so that a
+ * (tests/support/history.h has the rules). Here the tests decide when a hold ends, so that a
  * fail-over happens during a hold, or during a wait. One monotonic clock serves all: they are on
  * one machine.
  */
@@ -12,7 +12,7 @@
 #define CONTEST_H
 
 #include "harness.h"
-#include "chaos/history.h"
+#include "support/history.h"
 
 #define CONTENDERS  16
 #define CONTEST_LOG 200000 /* holds */
@@ -92,17 +92,9 @@ bool contest_over(struct contest *contest, int contender);
 /* All let go, and all are over. */
 bool contest_end(struct contest *contest);
 
-/* What the log says. Each prints what it finds; 0 is what is wanted. */
-
-/* Pairs of beliefs that overlap, and the longest time for which two believed, in microseconds. */
-int contest_overlaps(const struct contest *contest);
-int64_t contest_overlap_us(const struct contest *contest);
-
-/* How often more share than may. */
-int contest_crowds(const struct contest *contest);
-
-/* Tokens that do not rise. */
-int contest_tokens(const struct contest *contest);
+/* What the log says, of which whatever is wrong is printed; and whether nothing is. */
+struct verdict contest_verdict(const struct contest *contest);
+bool contest_good(const struct contest *contest);
 
 /* Of contenders first to last, in order of arrival: how many neighbours held in the wrong order. */
 int contest_disorder(const struct contest *contest, int first, int last);

@@ -16,7 +16,7 @@ $(BUILD)/tests/failover/test_url.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/examples"'
 $(BUILD)/tests/failover/test_url: | $(BUILD)/examples/epoll $(BUILD)/tls/examples/epoll_tls $(BUILD)/tls/certificates/made
 $(call needs,$(BUILD)/tests/failover/test_url,openssl-library $(BUILD)/tls/certificates/made)
 
-$(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/chaos/history.o \
+$(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o \
   $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

@@ -168,11 +168,11 @@ static int64_t split(const char *what, const char *config, int replicas)
   rig_part(&rig, 0);
   CHECK(contest_holds(&contest, second));
   CHECK(contest_end(&contest));
-  int64_t overlap = contest_overlap_us(&contest);
-  printf("# split brain, %-34s two believers for %6" PRId64 " ms\n", what, overlap / 1000);
-  CHECK_EQUAL(contest_tokens(&contest), 0);
+  struct verdict verdict = contest_verdict(&contest);
+  printf("# split brain, %-34s two believers for %6" PRId64 " ms\n", what, verdict.overlap_us / 1000);
+  CHECK_EQUAL(verdict.tokens, 0);
   rig_stop(&rig);
-  return overlap;
+  return verdict.overlap_us;
 }
 
 /*
@@ -206,7 +206,7 @@ static void test_restarted_empty(void)
   }
   CHECK(contest_end(&contest));
   printf("# restarted empty, replicas 2 of 2: two believers for %6" PRId64 " ms\n",
-         contest_overlap_us(&contest) / 1000);
+         contest_verdict(&contest).overlap_us / 1000);
   rig_stop(&rig);
 }
 

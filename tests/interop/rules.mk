@@ -15,13 +15,13 @@ $(COMPAT_CLIENTS): $(COMPAT)/%/client: $(addprefix tests/interop/,build.sh chang
   $(HEADERS) $(wildcard lock/*.h lock/scripts/* tests/interop/*.sed tests/interop/*/source.tar.gz boards/fairlock/*.[ch])
 	sh tests/interop/build.sh $* $(@D)
 
-$(COMPAT_TESTS): | $(COMPAT_CLIENTS) $(BUILD)/redis-server
+$(COMPAT_TESTS): | $(COMPAT_CLIENTS) $(JUDGE) $(BUILD)/redis-server
 
 # With TIME, the run of all of them with faults, and with Redisson.
 $(call needs,compat,$(if $(TIME),interop/redisson))
 
 .PHONY: compat
-compat: $(COMPAT_CLIENTS) $(BUILD)/redis-server ## releases and other clients in one queue, and each against the format; CLIENT="program": one of yours; TIME=3600: releases and Redisson while all of them and the server fail; SEED=n
+compat: $(COMPAT_CLIENTS) $(JUDGE) $(BUILD)/redis-server ## releases and other clients in one queue, and each against the format; CLIENT="program": one of yours; TIME=3600: releases and Redisson while all of them and the server fail; SEED=n
 ifdef TIME
 	@$(MAKE) --no-print-directory $(REDISSON_READY)
 	@TIME=$(TIME) REDISSON="$(REDISSON)" tests/interop/test_mixed.py
@@ -50,7 +50,7 @@ $(INTEROP)/differential: $(INTEROP)/differential.o $(BUILD)/tests/check.o $(INTE
 # The cluster is that of the tests of fail-over.
 $(INTEROP)/in_cluster.o: CPPFLAGS += -Itests/server
 $(INTEROP)/in_cluster: $(INTEROP)/in_cluster.o $(BUILD)/tests/check.o $(FAILOVER_OBJECTS) \
-  $(BUILD)/tests/server/harness.o $(BUILD)/tests/chaos/history.o $(INTEROP_LAB) $(BUILD)/liblock.a
+  $(BUILD)/tests/server/harness.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP_PROGRAMS):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
