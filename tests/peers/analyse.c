@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What turns at a lock come to; see peers.h. It is computed here alone, for all peers. */
+/* What turns at a lock come to; see peers.h. It is computed here alone, for all peers, and by the judge of histories. */
 #include "peers.h"
+#include "support/history.h"
 
 #include <stdlib.h>
 
 /* Two that ask at about the same time may reach the server in either order. */
 #define TOGETHER_NS 1000000
+
+/* The limit of a lock that nobody shares. */
+#define ALONE (-1)
 
 static int by_value(const void *a, const void *b)
 {
@@ -26,13 +30,22 @@ int64_t percentile(int64_t *values, size_t count, int percent)
   return values[(count * (size_t)percent + 99) / 100 - 1];
 }
 
-/* Whether the turn began while one still waited who had asked earlier. */
-static bool overtook(const struct turn *turns, size_t count, size_t turn)
+/* What the judge of histories says of the turns; limit: of those who share. */
+static struct verdict judge_turns(const struct turn *turns, size_t count, int limit)
 {
-  for (size_t later = turn + 1; later < count; later++) {
-    if (turns[later].asked + TOGETHER_NS < turns[turn].asked) return true;
-  }
-  return false;
+  struct history history = {.holds = calloc(count + 1, sizeof *history.holds), .quiet = true};
+  if (history.holds == NULL) abort();
+  for (; history.count < count; turns++)
+    history.holds[history.count++] = (struct hold){.written = true,
+                                                   .shares = limit != ALONE && !turns->alone,
+                                                   .limit = limit != ALONE ? limit : 0,
+                                                   .called_us = turns->asked,
+                                                   .queued_us = turns->asked + TOGETHER_NS,
+                                                   .start_us = turns->acquired,
+                                                   .until_us = turns->released};
+  struct verdict verdict = judge(&history);
+  free(history.holds);
+  return verdict;
 }
 
 /* Whether somebody waited when the turn ended. */
@@ -44,9 +57,10 @@ static bool was_wanted(const struct turn *turns, size_t count, size_t turn)
   return false;
 }
 
-struct contest judge(struct turn *turns, size_t count)
+struct contest judge_contest(struct turn *turns, size_t count)
 {
-  struct contest contest = {.exclusive = true};
+  struct verdict verdict = judge_turns(turns, count, ALONE);
+  struct contest contest = {.exclusive = verdict.overlaps == 0, .overtaking = verdict.order};
   int64_t *handovers = calloc(count + 1, sizeof *handovers);
   size_t handed = 0;
   if (handovers == NULL) abort();
@@ -54,10 +68,8 @@ struct contest judge(struct turn *turns, size_t count)
   for (size_t i = 0; i < count; i++) {
     int64_t waited = turns[i].acquired - turns[i].asked;
     if (waited > contest.longest) contest.longest = waited;
-    if (overtook(turns, count, i)) contest.overtaking++;
     if (i + 1 == count) continue;
     int64_t handover = turns[i + 1].acquired - turns[i].released;
-    if (handover < 0) contest.exclusive = false;
     if (was_wanted(turns, count, i)) handovers[handed++] = handover;
   }
   contest.handover_p50 = percentile(handovers, handed, 50);
@@ -70,18 +82,6 @@ struct contest judge(struct turn *turns, size_t count)
 static bool was_overtaken(const struct turn *turn, const struct turn *by)
 {
   return turn->asked + TOGETHER_NS < by->asked && by->released < turn->acquired;
-}
-
-/* Whether those who hold when the turn begins may hold together. */
-static bool may_begin(const struct turn *turns, size_t turn, int limit)
-{
-  int holders = 1;
-  for (size_t i = 0; i < turn; i++) {
-    if (turns[i].released <= turns[turn].acquired) continue;
-    if (turns[i].alone || turns[turn].alone) return false;
-    holders++;
-  }
-  return limit == 0 || holders <= limit;
 }
 
 static void count_overtaking(struct sharing *sharing, const struct turn *turns, size_t count,
@@ -103,11 +103,11 @@ static void note_wait(struct sharing *sharing, const struct turn *turn)
 
 struct sharing judge_sharing(struct turn *turns, size_t count, int limit)
 {
-  struct sharing sharing = {.kept = true};
+  struct verdict verdict = judge_turns(turns, count, limit);
+  struct sharing sharing = {.kept = verdict.overlaps + verdict.crowds == 0};
   int64_t held = 0, last = 0;
   qsort(turns, count, sizeof *turns, by_acquired);
   for (size_t i = 0; i < count; i++) {
-    if (!may_begin(turns, i, limit)) sharing.kept = false;
     count_overtaking(&sharing, turns, count, &turns[i]);
     note_wait(&sharing, &turns[i]);
     held += turns[i].released - turns[i].acquired;

@@ -131,7 +131,7 @@ static void measure_contest(struct peer *peer, int round)
           (struct turn){numbers[3 * k], numbers[3 * k + 1], numbers[3 * k + 2], false};
     }
   }
-  struct contest contest = judge(turns, TURNS);
+  struct contest contest = judge_contest(turns, TURNS);
   must(contest.exclusive, peer->row.name, "two held the lock at once");
   peer->round[HANDOVER_P50][round] = (double)contest.handover_p50 / 1e6;
   peer->round[HANDOVER_P99][round] = (double)contest.handover_p99 / 1e6;

@@ -37,7 +37,7 @@ struct contest {
 };
 
 /* Judges the turns, and sorts them by acquired. */
-struct contest judge(struct turn *turns, size_t count);
+struct contest judge_contest(struct turn *turns, size_t count);
 
 /* What the turns at a lock that is shared, or at a semaphore, come to. */
 struct sharing {

@@ -18,7 +18,7 @@ $(BUILD)/tests/peers/peers: $(patsubst %,$(BUILD)/tests/peers/%.o,peers programs
 $(BUILD)/tests/peers/sharing: $(patsubst %,$(BUILD)/tests/peers/%.o,sharing programs analyse) $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/tests/peers/test_analyse: $(patsubst %,$(BUILD)/tests/peers/%.o,test_analyse analyse) $(FRAME)
+$(BUILD)/tests/peers/test_analyse: $(patsubst %,$(BUILD)/tests/peers/%.o,test_analyse analyse) $(FRAME) $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/tests/peers/contender: $(BUILD)/tests/peers/contender.o $(SUPPORT) $(BUILD)/liblock.a
