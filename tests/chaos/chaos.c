@@ -26,7 +26,6 @@
 #include "fairlock_share.h"
 #include "harness.h"
 #include "internal.h" /* QUEUED */
-#include "support/history.h"
 #include "support/proxy.h"
 
 #include <inttypes.h>
@@ -131,17 +130,6 @@ static int between(uint64_t *from, int low, int high)
 
 /* Clients */
 
-/*
- * Reads the clock first: a process that is stopped before it reads the rest promises less than it
- * could.
- */
-static int64_t believed_until(struct fairlock *handle)
-{
-  int64_t now = now_us();
-  uint32_t held = fairlock_remaining_ms(handle);
-  return held == 0 ? 0 : now + (int64_t)held * 1000;
-}
-
 static void note_wait(_Atomic int64_t *worst, int64_t wait)
 {
   if (wait > atomic_load(worst)) atomic_store(worst, wait);
@@ -191,7 +179,7 @@ static struct hold *note_hold(int index, struct way *way)
   hold->queued_us = way->queued_us;
   hold->start_us = start;
   way->token = token;
-  atomic_store(&hold->until_us, believed_until(way->handle));
+  (void)believe(hold, way->handle);
   atomic_store(&hold->written, true);
   return hold;
 }
@@ -203,9 +191,7 @@ static void work(struct client *client, struct fairlock *handle, struct hold *ho
   while (now_us() < until) {
     int64_t left = (until - now_us()) / 1000;
     fairlock_poll(&client->client, left < 50 ? (uint32_t)(left > 0 ? left : 1) : 50);
-    int64_t believed = believed_until(handle);
-    if (believed == 0) break;
-    if (believed > atomic_load(&hold->until_us)) atomic_store(&hold->until_us, believed);
+    if (believe(hold, handle) == 0) break;
   }
   atomic_store(&hold->end_us, now_us());
 }

@@ -61,17 +61,6 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   return good ? NULL : "not to be kept";
 }
 
-/*
- * Reads the clock first: a process that is stopped before it reads the rest claims less than it
- * could.
- */
-static int64_t believed_until(struct fairlock *handle)
-{
-  int64_t now = now_us();
-  uint32_t held = fairlock_remaining_ms(handle);
-  return held == 0 ? 0 : now + (int64_t)held * 1000;
-}
-
 static struct hold *note_hold(const struct order *order, int index, struct fairlock *handle,
                               int64_t called)
 {
@@ -87,7 +76,7 @@ static struct hold *note_hold(const struct order *order, int index, struct fairl
   hold->called_us = called;
   hold->start_us = now_us();
   hold->token = fairlock_token(handle);
-  atomic_store(&hold->until_us, believed_until(handle));
+  (void)believe(hold, handle);
   atomic_store(&hold->written, true);
   return hold;
 }
@@ -102,8 +91,7 @@ static void work(const struct order *order, struct contender *self, struct clien
   while (believed != 0 && !(order->task == HOLD && atomic_load(&self->let_go)) &&
          (order->task == HOLD || now_ms() < until)) {
     fairlock_poll(&client->client, LOOK_MS);
-    believed = believed_until(handle);
-    if (believed > atomic_load(&hold->until_us)) atomic_store(&hold->until_us, believed);
+    believed = believe(hold, handle);
   }
   atomic_store(&hold->end_us, now_us());
   atomic_store(&self->holds, false);

@@ -12,7 +12,6 @@
 #define CONTEST_H
 
 #include "harness.h"
-#include "support/history.h"
 
 #define CONTENDERS  16
 #define CONTEST_LOG 200000 /* holds */

@@ -169,7 +169,8 @@ static int64_t split(const char *what, const char *config, int replicas)
   CHECK(contest_holds(&contest, second));
   CHECK(contest_end(&contest));
   struct verdict verdict = contest_verdict(&contest);
-  printf("# split brain, %-34s two believers for %6" PRId64 " ms\n", what, verdict.overlap_us / 1000);
+  printf("# split brain, %-34s two believers for %6" PRId64 " ms\n", what,
+         verdict.overlap_us / 1000);
   CHECK_EQUAL(verdict.tokens, 0);
   rig_stop(&rig);
   return verdict.overlap_us;

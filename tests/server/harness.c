@@ -171,6 +171,16 @@ void service_for(struct client *client, int ms)
     fairlock_poll(&client->client, (uint32_t)left);
 }
 
+int64_t believe(struct hold *hold, struct fairlock *handle)
+{
+  int64_t now =
+      now_us(); /* first: who is stopped before it reads the rest claims less than it could */
+  uint32_t held = fairlock_remaining_ms(handle);
+  int64_t until = held == 0 ? 0 : now + (int64_t)held * 1000;
+  if (until > atomic_load(&hold->until_us)) atomic_store(&hold->until_us, until);
+  return until;
+}
+
 void service_until_queued(struct client *client, const char *name, int64_t length)
 {
   AWAIT(queue_length(&redis, name) == length, service_for(client, 5));

@@ -19,6 +19,7 @@
 #include "fairlock_operate.h"
 #include "port_posix.h"
 #include "support/clock.h"
+#include "support/history.h"
 #include "support/loopback.h"
 #include "support/process.h"
 #include "support/raw.h"
@@ -82,6 +83,12 @@ void end_busy(struct raw *busy);
 
 /* Services the client for a while. */
 void service_for(struct client *client, int ms);
+
+/*
+ * Writes down what the client believes of its hold at this moment. Returns until when it does, 0: it
+ * does not any more.
+ */
+int64_t believe(struct hold *hold, struct fairlock *handle);
 
 /* Services the client until so many stand in line for the lock, or for SOON. */
 void service_until_queued(struct client *client, const char *name, int64_t length);

@@ -27,13 +27,6 @@ static bool breaks(const char *holder, const char *words)
   return strstr(output, holder) != NULL && strstr(output, words) != NULL;
 }
 
-static bool report_nothing(const struct fairlock_report *report, void *context)
-{
-  (void)report;
-  (void)context;
-  return true;
-}
-
 void test_force_release(void)
 {
   struct fairlock_target named = {.token = 42};

@@ -32,6 +32,8 @@ extern struct fairlock_loss last_loss;
 void count_loss(struct fairlock *handle, const struct fairlock_loss *loss, void *context);
 /* Adds one to the int that context points to. */
 void count_end(struct fairlock *handle, const struct fairlock_end *end, void *context);
+/* For inspections of which the end alone counts. */
+bool report_nothing(const struct fairlock_report *report, void *context);
 /* The server's clock, which does not wrap around. */
 int64_t server_time(void);
 /* Collects what the engine sends. */

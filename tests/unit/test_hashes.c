@@ -145,13 +145,6 @@ static void test_leave(void)
   CHECK(sends_nothing());
 }
 
-static bool report_nothing(const struct fairlock_report *report, void *context)
-{
-  (void)report;
-  (void)context;
-  return true;
-}
-
 /* What only looks or breaks ends, as with any refusal. */
 static void test_queries(void)
 {

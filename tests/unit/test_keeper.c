@@ -1033,18 +1033,11 @@ static void test_subscription(void)
   CHECK(sends_nothing());
 }
 
-static bool report(const struct fairlock_report *report, void *context)
-{
-  (void)report;
-  (void)context;
-  return true;
-}
-
 /* What does not hold a lock does not care. */
 static void test_others(void)
 {
   set_up_kept();
-  CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&b, report_nothing, NULL, now), FAIRLOCK_PENDING);
   CHECK(sends("$7\r\nEVALSHA"));
   feed("*6\r\n:4294967296\r\n:-2\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n");
   CHECK_EQUAL(b.result, FAIRLOCK_OK);
@@ -1062,12 +1055,12 @@ static void test_queries(void)
 {
   for (int what = 0; what < 3; what++) {
     set_up_kept();
-    int status = what == 0   ? fairlock_engine_inspect(&a, report, NULL, now)
+    int status = what == 0   ? fairlock_engine_inspect(&a, report_nothing, NULL, now)
                  : what == 1 ? fairlock_engine_force(&a, &anyone, now)
                              : fairlock_engine_ask(&a, &anyone, now);
     CHECK_EQUAL(status, FAIRLOCK_PENDING);
     if (what == 0)
-      CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_IN_PROGRESS);
+      CHECK_EQUAL(fairlock_engine_inspect(&b, report_nothing, NULL, now), FAIRLOCK_IN_PROGRESS);
     CHECK(sends(" 0 0 77\r\n"));
     answer(1, 0, 0);
     CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
@@ -1084,7 +1077,7 @@ static void test_queries(void)
 static void test_query_that_waits(void)
 {
   set_up_kept();
-  CHECK_EQUAL(fairlock_engine_inspect(&a, report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&a, report_nothing, NULL, now), FAIRLOCK_PENDING);
   CHECK(sends(" 0 0 77\r\n"));
   answer(-2, 0, 0);
   CHECK(sends(" 0 0 77\r\n"));
@@ -1098,7 +1091,7 @@ static void test_query_that_waits(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   acquire("+OK\r\n+OK\r\n:0\r\n", 78);
   delay_release();
-  CHECK_EQUAL(fairlock_engine_inspect(&a, report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&a, report_nothing, NULL, now), FAIRLOCK_PENDING);
   drain();
   feed("-NOPERM\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
@@ -1108,7 +1101,7 @@ static void test_query_that_waits(void)
   CHECK(sends(" 0 0 79\r\n"));
   answer(1, 0, 0);
   acquire("", 80);
-  CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&b, report_nothing, NULL, now), FAIRLOCK_PENDING);
   drain();
   feed(FREE_LOCK);
   delay_release();
@@ -1119,7 +1112,7 @@ static void test_query_that_fails(void)
 {
   for (int removes = 0; removes <= 1; removes++) {
     set_up_kept();
-    CHECK_EQUAL(fairlock_engine_inspect(&a, report, NULL, now), FAIRLOCK_PENDING);
+    CHECK_EQUAL(fairlock_engine_inspect(&a, report_nothing, NULL, now), FAIRLOCK_PENDING);
     drain();
     break_connection();
     pass(10000);
@@ -1128,7 +1121,7 @@ static void test_query_that_fails(void)
     greet();
     if (removes) CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
     CHECK(sends(removes ? " 0 0\r\n" : " 0 0 77\r\n"));
-    CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_PENDING);
+    CHECK_EQUAL(fairlock_engine_inspect(&b, report_nothing, NULL, now), FAIRLOCK_PENDING);
     drain();
     answer(1, 0, 0);
     feed(FREE_LOCK);

@@ -232,13 +232,6 @@ static void test_pieces_of_texts(void)
   check_pieces(begin_with_replicas, true);
 }
 
-static bool report_nothing(const struct fairlock_report *report, void *context)
-{
-  (void)report;
-  (void)context;
-  return true;
-}
-
 /* The leave of c is being written, as it has found a try in doubt; that has waited for so long. */
 static void write_a_part_of_a_leave(void)
 {
