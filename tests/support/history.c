@@ -6,50 +6,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* What a history is sorted by, within each lock; equal ones in the order in which they began. */
+typedef int64_t key(const struct hold *hold);
+
+static int64_t token_of(const struct hold *hold)
+{
+  return (int64_t)hold->token;
+}
+
+static int64_t called(const struct hold *hold)
+{
+  return hold->called_us;
+}
+
+static int64_t queued(const struct hold *hold)
+{
+  return hold->queued_us;
+}
+
+static int64_t started(const struct hold *hold)
+{
+  return hold->start_us;
+}
+
+static key *sorted_by;
+
 static int compare(int64_t a, int64_t b)
 {
   return (a > b) - (a < b);
 }
 
-/* Holds with the same token in the order in which they began. */
-static int by_token(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
   const struct hold *first = *(struct hold *const *)a, *second = *(struct hold *const *)b;
   if (first->lock != second->lock) return compare(first->lock, second->lock);
-  if (first->token != second->token) return compare((int64_t)first->token, (int64_t)second->token);
-  return compare(first->start_us, second->start_us);
+  int order = compare(sorted_by(first), sorted_by(second));
+  return order != 0 ? order : compare(first->start_us, second->start_us);
 }
 
-/* Both are holds of a process that has kept the lock in between. */
-static bool kept(const struct hold *first, const struct hold *second)
-{
-  return first->keeps && first->pid == second->pid && first->token == second->token;
-}
-
-static int by_start(const void *a, const void *b)
-{
-  const struct hold *first = *(struct hold *const *)a, *second = *(struct hold *const *)b;
-  if (first->lock != second->lock) return compare(first->lock, second->lock);
-  return compare(first->start_us, second->start_us);
-}
-
-static int by_queue(const void *a, const void *b)
-{
-  const struct hold *first = *(struct hold *const *)a, *second = *(struct hold *const *)b;
-  if (first->lock != second->lock) return compare(first->lock, second->lock);
-  return compare(first->queued_us, second->queued_us);
-}
-
-static int by_call(const void *a, const void *b)
-{
-  const struct hold *first = *(struct hold *const *)a, *second = *(struct hold *const *)b;
-  if (first->lock != second->lock) return compare(first->lock, second->lock);
-  return compare(first->called_us, second->called_us);
-}
-
-/* The entries that are whole, sorted, for the caller to free. */
-static struct hold **sort(const struct history *history, size_t *count,
-                          int (*order)(const void *, const void *))
+/* The entries that are whole, for the caller to free. */
+static struct hold **sort(const struct history *history, size_t *count, key *order)
 {
   struct hold **sorted = malloc((history->count + 1) * sizeof(struct hold *));
   if (sorted == NULL) abort();
@@ -57,7 +53,8 @@ static struct hold **sort(const struct history *history, size_t *count,
   for (size_t i = 0; i < history->count; i++) {
     if (atomic_load(&history->holds[i].written)) sorted[(*count)++] = &history->holds[i];
   }
-  qsort(sorted, *count, sizeof(struct hold *), order);
+  sorted_by = order;
+  qsort(sorted, *count, sizeof(struct hold *), by_key);
   return sorted;
 }
 
@@ -83,24 +80,21 @@ static void show(const struct history *history, const struct hold *hold)
          hold->start_us, atomic_load(&hold->until_us), atomic_load(&hold->end_us));
 }
 
-static void complain(const struct history *history, const char *what, const struct hold *first,
-                     const struct hold *second)
+/* Returns 1, for one fault. */
+static int complain(const struct history *history, const char *what, const struct hold *first,
+                    const struct hold *second)
 {
-  if (history->quiet) return;
+  if (history->quiet) return 1;
   printf("# %s\n", what);
   show(history, first);
   show(history, second);
+  return 1;
 }
 
 static bool together(const struct history *history, const struct hold *a, const struct hold *b)
 {
   return a->lock == b->lock && life_of(history, a) == life_of(history, b);
 }
-
-/* The two of one lock that are foremost in some way, of all and of those that do not share. */
-struct foremost {
-  const struct hold *any, *alone;
-};
 
 static bool believed(const struct hold *hold)
 {
@@ -130,13 +124,6 @@ static int64_t time_together(const struct hold *a, const struct hold *b)
   return end - start;
 }
 
-static void complain_of_overlap(struct verdict *verdict, const struct history *history,
-                                const struct hold *other, const struct hold *hold)
-{
-  complain(history, "two believed that they held at the same time", other, hold);
-  verdict->overlaps++;
-}
-
 /* One begins beside those inside, of which some may be of another life of the server. */
 static void judge_beginning(struct verdict *verdict, const struct history *history,
                             struct inside *inside, const struct hold *hold)
@@ -158,25 +145,24 @@ static void judge_beginning(struct verdict *verdict, const struct history *histo
   }
   inside->holds[inside->count++] = hold;
   if (together_now > verdict->most) verdict->most = together_now;
-  if (foe != NULL) {
-    complain_of_overlap(verdict, history, foe, hold);
-  } else if (smallest->limit > 0 && together_now > smallest->limit) {
-    complain(history, "more share than may", smallest == hold ? other : smallest, hold);
-    verdict->crowds++;
-  }
+  if (foe != NULL)
+    verdict->overlaps += complain(history, "two believed that they held at once", foe, hold);
+  else if (smallest->limit > 0 && together_now > smallest->limit)
+    verdict->crowds +=
+        complain(history, "more share than may", smallest == hold ? other : smallest, hold);
 }
 
 static void judge_beliefs(struct verdict *verdict, const struct history *history)
 {
   size_t count;
-  struct hold **started = sort(history, &count, by_start);
+  struct hold **sorted = sort(history, &count, started);
   struct inside inside = {malloc((count + 1) * sizeof(struct hold *)), 0};
   if (inside.holds == NULL) abort();
   for (size_t i = 0; i < count; i++) {
-    if (believed(started[i])) judge_beginning(verdict, history, &inside, started[i]);
+    if (believed(sorted[i])) judge_beginning(verdict, history, &inside, sorted[i]);
   }
   free(inside.holds);
-  free(started);
+  free(sorted);
 }
 
 static const struct hold *later(const struct hold *latest, const struct hold *hold)
@@ -184,150 +170,126 @@ static const struct hold *later(const struct hold *latest, const struct hold *ho
   return latest == NULL || hold->start_us > latest->start_us ? hold : latest;
 }
 
-/* Within a life, those with larger tokens begin later, whenever they were called. */
-static int late_beginnings(const struct history *history)
-{
-  size_t count;
-  int found = 0;
-  struct hold **sorted = sort(history, &count, by_token);
-  struct foremost latest = {0};
-  for (size_t i = 0; i < count; i++) {
-    const struct hold *hold = sorted[i];
-    if (hold->token == 0 || !believed(hold)) continue;
-    if (latest.any != NULL && !together(history, latest.any, hold)) latest = (struct foremost){0};
-    const struct hold *before = hold->shares ? latest.alone : latest.any;
-    if (before != NULL && hold->start_us < before->start_us) {
-      complain(history, "who has the larger token began before", before, hold);
-      found++;
-    }
-    latest.any = later(latest.any, hold);
-    if (!hold->shares) latest.alone = later(latest.alone, hold);
-  }
-  free(sorted);
-  return found;
-}
-
-static int repeated_tokens(const struct history *history)
-{
-  size_t count;
-  int found = 0;
-  struct hold **sorted = sort(history, &count, by_token);
-  for (size_t i = 1; i < count; i++) {
-    if (sorted[i - 1]->lock != sorted[i]->lock || sorted[i - 1]->token != sorted[i]->token)
-      continue;
-    if (sorted[i]->token == 0 || kept(sorted[i - 1], sorted[i])) continue;
-    complain(history, "a token was given twice", sorted[i - 1], sorted[i]);
-    found++;
-  }
-  free(sorted);
-  return found;
-}
-
 static const struct hold *larger(const struct hold *largest, const struct hold *hold)
 {
-  return largest == NULL || largest->lock != hold->lock || hold->token > largest->token ? hold
-                                                                                        : largest;
+  return largest == NULL || hold->token > largest->token ? hold : largest;
 }
 
-/* The largest tokens of one lock so far: of all, and of those that do not share. */
-static void note_token(struct foremost *largest, const struct hold *hold)
+/* Both are holds of a process that has kept the lock in between. */
+static bool kept(const struct hold *first, const struct hold *second)
 {
-  largest->any = larger(largest->any, hold);
-  if (!hold->shares) largest->alone = larger(largest->alone, hold);
+  return first->keeps && first->pid == second->pid && first->token == second->token;
 }
 
-static int check_token(const struct history *history, const struct hold *largest,
-                       const struct hold *hold, const char *complaint)
+/* `before` is the one with the next smaller token, or the same; NULL: there is none. */
+static int check_given(const struct history *history, const struct hold *before,
+                       const struct hold *hold)
 {
-  if (largest == NULL || largest->lock != hold->lock || largest->token < hold->token) return 0;
-  if (hold->token == 0) return 0;
-  if (kept(largest, hold)) return 0;
-  complain(history, complaint, largest, hold);
-  return 1;
+  if (before == NULL) return 0;
+  if (before->token == hold->token)
+    return kept(before, hold) ? 0 : complain(history, "a token was given twice", before, hold);
+  if (hold->from == 0 || before->token == hold->from) return 0;
+  return complain(history, "somebody got in between", before, hold);
 }
 
-static int falling_tokens(const struct history *history)
+/* The last to begin of those with smaller tokens, of all and of those that do not share. */
+struct latest {
+  const struct hold *any, *alone;
+};
+
+/* Within a life, those with larger tokens begin later, whenever they were called. */
+static int check_beginning(const struct history *history, struct latest *latest,
+                           const struct hold *hold)
 {
-  size_t count, next = 0;
-  int found = 0;
-  struct hold **started = sort(history, &count, by_start),
-              **called = sort(history, &count, by_call);
-  struct foremost largest = {0}; /* among those of this lock that started before */
-  for (size_t i = 0; i < count; i++) {
-    const struct hold *hold = called[i];
-    for (; next < count && started[next]->lock <= hold->lock; next++) {
-      const struct hold *first = started[next];
-      if (first->lock == hold->lock && first->start_us >= hold->called_us) break;
-      note_token(&largest, first);
-    }
-    found += check_token(history, hold->shares ? largest.alone : largest.any, hold,
-                         "a later acquire got a token that is not larger");
-  }
-  free(started);
-  free(called);
-  return found;
+  if (!believed(hold)) return 0;
+  if (latest->any != NULL && !together(history, latest->any, hold)) *latest = (struct latest){0};
+  const struct hold *before = hold->shares ? latest->alone : latest->any;
+  latest->any = later(latest->any, hold);
+  if (!hold->shares) latest->alone = later(latest->alone, hold);
+  if (before == NULL || hold->start_us >= before->start_us) return 0;
+  return complain(history, "who has the larger token began before", before, hold);
 }
 
-/* Nobody gets in between when one that is alone begins to share. */
-static int skipped_tokens(const struct history *history)
+static int judge_tokens(const struct history *history)
 {
   size_t count;
   int found = 0;
-  struct hold **sorted = sort(history, &count, by_token);
-  for (size_t i = 1; i < count; i++) {
-    const struct hold *before = sorted[i - 1], *hold = sorted[i];
-    bool follows = before->lock == hold->lock && before->token == hold->from;
-    if (hold->from == 0 || follows || before->token == hold->token) continue;
-    complain(history, "somebody got in between", before, hold);
-    found++;
+  struct hold **sorted = sort(history, &count, token_of);
+  struct latest latest = {0};
+  const struct hold *before = NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (sorted[i]->token == 0) continue;
+    if (before != NULL && before->lock != sorted[i]->lock) before = NULL;
+    found += check_given(history, before, sorted[i]);
+    found += check_beginning(history, &latest, sorted[i]);
+    before = sorted[i];
   }
   free(sorted);
   return found;
 }
 
-/* Of the queued ones of a lock, who was served last: by tokens, and by times for want of them. */
-struct last_served {
-  const struct hold *by_token, *by_time, *without_token;
+/* Of those that one comes after: who was served last, by tokens, and by times for want of them. */
+struct earlier {
+  const struct hold *any, *alone; /* largest tokens: of all, of those that do not share */
+  const struct hold *latest, *without_token; /* last to begin: of all, of those without a token */
 };
 
-static void note_served(struct last_served *last, const struct hold *hold)
+static void note_earlier(struct earlier *earlier, const struct hold *hold)
 {
-  last->by_token = larger(last->by_token, hold);
-  if (last->by_time != NULL && last->by_time->lock != hold->lock)
-    last->by_time = last->without_token = NULL;
-  last->by_time = later(last->by_time, hold);
-  if (hold->token == 0) last->without_token = later(last->without_token, hold);
+  earlier->any = larger(earlier->any, hold);
+  if (!hold->shares) earlier->alone = larger(earlier->alone, hold);
+  earlier->latest = later(earlier->latest, hold);
+  if (hold->token == 0) earlier->without_token = later(earlier->without_token, hold);
 }
 
-static int check_turn(const struct history *history, const struct last_served *last,
+static bool has_smaller(const struct hold *hold, const struct hold *largest)
+{
+  return largest != NULL && hold->token != 0 && hold->token <= largest->token &&
+         !kept(largest, hold);
+}
+
+/* A hold that existed when acquire was called. */
+static int check_token(const struct history *history, const struct earlier *earlier,
+                       const struct hold *hold)
+{
+  const struct hold *largest = hold->shares ? earlier->alone : earlier->any;
+  if (!has_smaller(hold, largest)) return 0;
+  return complain(history, "a later acquire got a token that is not larger", largest, hold);
+}
+
+/* One that was in the queue by then. */
+static int check_turn(const struct history *history, const struct earlier *earlier,
                       const struct hold *hold)
 {
   static const char complaint[] = "who came later was served before";
-  const struct hold *other = hold->token == 0 ? last->by_time : last->without_token;
-  if (check_token(history, last->by_token, hold, complaint) > 0) return 1;
-  if (other == NULL || other->lock != hold->lock || other->start_us <= hold->start_us) return 0;
-  complain(history, complaint, other, hold);
-  return 1;
+  const struct hold *other = hold->token == 0 ? earlier->latest : earlier->without_token;
+  if (hold->again || hold->from != 0) return 0;
+  if (has_smaller(hold, earlier->any)) return complain(history, complaint, earlier->any, hold);
+  if (other == NULL || other->start_us <= hold->start_us) return 0;
+  return complain(history, complaint, other, hold);
 }
 
-/* Those of which it is not known when they stood in line come first, and count for nothing. */
-static int overtakers(const struct history *history)
+/* Checks each against those of its lock that did something before it was called, if that is known. */
+static int judge_calls(const struct history *history, key *time,
+                       int (*check)(const struct history *, const struct earlier *,
+                                    const struct hold *))
 {
   size_t count, next = 0;
   int found = 0;
-  struct hold **queued = sort(history, &count, by_queue), **called = sort(history, &count, by_call);
-  struct last_served last = {0};
+  struct hold **others = sort(history, &count, time), **callers = sort(history, &count, called);
+  struct earlier earlier = {0};
   for (size_t i = 0; i < count; i++) {
-    const struct hold *hold = called[i];
-    for (; next < count && queued[next]->lock <= hold->lock; next++) {
-      const struct hold *first = queued[next];
-      if (first->lock == hold->lock && first->queued_us >= hold->called_us) break;
-      if (first->queued_us != 0) note_served(&last, first);
+    const struct hold *hold = callers[i];
+    if (i > 0 && callers[i - 1]->lock != hold->lock) earlier = (struct earlier){0};
+    for (; next < count && others[next]->lock <= hold->lock; next++) {
+      const struct hold *other = others[next];
+      if (other->lock == hold->lock && time(other) >= hold->called_us) break;
+      if (other->lock == hold->lock && time(other) != 0) note_earlier(&earlier, other);
     }
-    if (!hold->again && hold->from == 0) found += check_turn(history, &last, hold);
+    found += check(history, &earlier, hold);
   }
-  free(queued);
-  free(called);
+  free(others);
+  free(callers);
   return found;
 }
 
@@ -335,9 +297,8 @@ struct verdict judge(const struct history *history)
 {
   struct verdict verdict = {0};
   judge_beliefs(&verdict, history);
-  verdict.tokens = repeated_tokens(history) + falling_tokens(history) + late_beginnings(history) +
-                   skipped_tokens(history);
-  verdict.order = overtakers(history);
+  verdict.tokens = judge_tokens(history) + judge_calls(history, started, check_token);
+  verdict.order = judge_calls(history, queued, check_turn);
   return verdict;
 }
 

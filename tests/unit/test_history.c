@@ -56,6 +56,8 @@ static const struct {
     {"a smaller token, called before", "0 1 -1 8 1 0 10 20\n0 2 -1 7 2 0 21 30\n", 0, 0, 1, 0, 1},
     {"a smaller token of one who shares", "0 1 2 8 1 0 10 20\n0 2 2 7 11 0 12 30\n", 0, 0, 0, 0, 2},
     {"a smaller token of one alone", "0 1 2 8 1 0 10 20\n0 2 -1 7 11 0 21 30\n", 0, 0, 2, 0, 1},
+    {"a smaller token than one alone had", "0 1 -1 8 1 0 10 20\n0 2 2 7 11 0 21 30\n", 0, 0, 2, 0,
+     1},
     {"overtaken", "0 1 -1 8 1 3 20 30\n0 2 -1 7 4 5 10 20\n", 0, 0, 0, 1, 1},
     {"not known to stand in line", "0 1 -1 8 1 0 20 30\n0 2 -1 7 4 5 10 20\n", 0, 0, 0, 0, 1},
     {"called before that", "0 1 -1 8 1 4 20 30\n0 2 -1 7 4 5 10 20\n", 0, 0, 0, 0, 1},
@@ -143,6 +145,8 @@ static void test_kept(void)
   CHECK(judge_quietly(holds, 2, NULL).tokens > 0);
   holds[0].keeps = holds[1].keeps = true;
   CHECK_EQUAL(judge_quietly(holds, 2, NULL).tokens, 0);
+  struct hold reversed[] = {holds[1], holds[0]};
+  CHECK_EQUAL(judge_quietly(reversed, 2, NULL).tokens, 0);
   holds[1].pid = 1;
   CHECK(judge_quietly(holds, 2, NULL).tokens > 0);
   holds[1].token = 99;
