@@ -242,7 +242,7 @@ SLOW := $(BUILD)/tests/failover/test_sentinel tests/command/test_lost.sh tests/c
 # `make test` shows in less than five minutes that this machine's build works. What only `make
 # test-all` runs: tests of tests, tools, pages and figures; those that wait for minutes; boards,
 # other compilers and other systems.
-TESTS_OF_TESTS := $(FOUND_TEST) $(MODEL_TESTS) tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
+TESTS_OF_TESTS := $(FOUND_TEST) $(MODEL_TESTS) tests/bench/decode_cycles.sh \
   tests/fuzz/names.sh $(PAGES_TEST) $(OPERATORS_TEST) \
   $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(SOAK_TEST) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(BUILD)/tests/failover/test_contest

@@ -59,14 +59,23 @@ says() {
   test "$(grep -c "$1" "$folder/log")" = "$2"
 }
 
-# A picture that tests/demo/picture.sh finds good, and of the same structure as a committed one.
+# A picture that is one, with nothing from outside, and like a committed one but for places, times and
+# tokens.
 good_picture() {
-  sh tests/demo/picture.sh "$folder/fresh.svg" >"$folder/fresh" 2>"$folder/log"
+  xmllint --nonet --noout "$folder/fresh.svg" 2>"$folder/log" && ! grep -n '<script\|<image\|href' "$folder/fresh.svg"
+}
+
+structure() {
+  sed -e '/grid\|tick/d' -e 's/[0-9][0-9.]*/0/g' -e 's/turn //' "$1"
 }
 
 like_the_committed() {
-  sh tests/demo/picture.sh "tests/demo/$1.svg" >"$folder/committed" 2>"$folder/log" &&
-    diff "$folder/committed" "$folder/fresh" >"$folder/log"
+  structure "$folder/fresh.svg" >"$folder/fresh"
+  structure "tests/demo/$1.svg" | diff - "$folder/fresh" >"$folder/log"
+}
+
+draws() {
+  grep -q "class='verdict'>$1<" "$folder/fresh.svg"
 }
 
 start --server "$server" --pace 400 --svg "$folder/fresh.svg"
@@ -95,30 +104,21 @@ verdict demo_shared_leaves_nothing nothing_stays
 verdict demo_shared_picture good_picture
 verdict demo_shared_picture_like_the_committed like_the_committed shared
 
-start --server "$server" --pace 400 --shared --meddle --svg "$folder/meddled.svg"
+start --server "$server" --pace 400 --shared --meddle --svg "$folder/fresh.svg"
 wait "$pid"
 status=$?
 verdict demo_shared_bad_verdict_status test $status = 1
 verdict demo_shared_beside_the_writer says '^the writer: not alone$' 1
 verdict demo_shared_bad_verdict_leaves_nothing nothing_stays
-sh tests/demo/picture.sh "$folder/meddled.svg" >/dev/null 2>"$folder/log"
-status=$?
-verdict demo_shared_bad_picture_status test $status = 1
-verdict demo_shared_bad_picture_overlap says '^fault: overlaps [1-9]' 1
-verdict demo_shared_bad_picture_says_so says '^fault: the verdict is: order kept, at most [1-4] at a time, the writer beside others$' 1
+verdict demo_shared_bad_picture_says_so draws 'order kept, at most [1-4] at a time, the writer beside others'
 
-start --server "$server" --pace 400 --meddle --svg "$folder/meddled.svg"
+start --server "$server" --pace 400 --meddle --svg "$folder/fresh.svg"
 wait "$pid"
 status=$?
 verdict demo_bad_verdict_status test $status = 1
 verdict demo_two_holders says '^holders at once: 2$' 1
 verdict demo_bad_verdict_leaves_nothing nothing_stays
-sh tests/demo/picture.sh "$folder/meddled.svg" >/dev/null 2>"$folder/log"
-status=$?
-verdict demo_bad_picture_status test $status = 1
-verdict demo_bad_picture_overlap says '^fault: overlaps 1 ' 1
-verdict demo_bad_picture_says_so says '^fault: the verdict is: order kept, 2 holders at a time$' 1
-verdict demo_bad_picture_in_place says 'a bar' 0
+verdict demo_bad_picture_says_so draws 'order kept, 2 holders at a time'
 
 start --server "$server" --pace 100 --svg "$folder/nowhere/picture.svg"
 wait "$pid"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The demo as a picture: a row for each contender in the order of the records, time to the right,
- * and below what the records prove. What is drawn stands beside it in attributes named data-, times
- * in microseconds since the first contender asked: picture.awk holds the drawing against them, and
- * both against the rules of the lock.
+ * and below what the records prove.
  */
 #include "demo.h"
 #include "svg.h"
@@ -71,14 +69,11 @@ static void draw_axis(void)
           (LEFT + RIGHT) / 2, BOTTOM + 34);
 }
 
-/* A span of time in the row at y; more: attributes of its own. */
-static void draw_bar(const char *class, const char *more, int64_t from, int64_t until, int y)
+/* A span of time in the row at y. */
+static void draw_bar(const char *class, int64_t from, int64_t until, int y)
 {
-  fprintf(file,
-          "<rect class='%s'%s data-from='%lld' data-until='%lld' x='%.1f' y='%d' width='%.1f' "
-          "height='%d' rx='2'/>\n",
-          class, more, (long long)(from - origin), (long long)(until - origin), place(from), y,
-          place(until) - place(from), BAR);
+  fprintf(file, "<rect class='%s' x='%.1f' y='%d' width='%.1f' height='%d' rx='2'/>\n", class,
+          place(from), y, place(until) - place(from), BAR);
 }
 
 static void draw_cross(double x, int y)
@@ -89,8 +84,8 @@ static void draw_cross(double x, int y)
 static void draw_crash(const struct contender *self, int y)
 {
   bool held = self->granted_at != 0;
-  if (held) draw_bar("lease", "", self->killed_at, end_of_hold(self), y);
-  fprintf(file, "<path class='crash' data-at='%lld' ", (long long)(self->killed_at - origin));
+  if (held) draw_bar("lease", self->killed_at, end_of_hold(self), y);
+  fprintf(file, "<path class='crash' ");
   draw_cross(place(self->killed_at), y);
   fprintf(file, "<text x='%.1f' y='%d'>%s</text>\n", place(self->killed_at) + 10, y + 13,
           held ? "lease runs out" : "passed over");
@@ -98,11 +93,9 @@ static void draw_crash(const struct contender *self, int y)
 
 static void draw_hold(const struct contender *self, int turn, int y)
 {
-  char more[80];
   unsigned long long token = self->token;
   int64_t visible = self->killed_at != 0 ? self->killed_at : end_of_hold(self);
-  snprintf(more, sizeof more, " data-turn='%d' data-token='%llu'", turn, token);
-  draw_bar(self->limit > 0 ? "shares" : "holds", more, self->granted_at, end_of_hold(self), y);
+  draw_bar(self->limit > 0 ? "shares" : "holds", self->granted_at, end_of_hold(self), y);
   fprintf(file, "<text x='%.1f' y='%d' class='turn'>%s%d</text>\n", place(self->granted_at) + 5,
           y + 13, place(visible) - place(self->granted_at) < 44 ? "" : "turn ", turn);
   fprintf(file, "<text x='%d' y='%d' class='end token'>%llu</text>\n", WIDTH - 12, y + 13, token);
@@ -112,18 +105,14 @@ static void draw_hold(const struct contender *self, int turn, int y)
 static void draw_row(const struct contender *self, int turn, int y)
 {
   int64_t over = turn > 0 ? self->granted_at : self->killed_at != 0 ? self->killed_at : end;
-  fprintf(file, "<g class='row' data-contender='%s' data-arrival='%d'", self->name, self->arrival);
-  if (self->limit > 0) fprintf(file, " data-limit='%u'", (unsigned)self->limit);
-  fprintf(file, ">\n");
   fprintf(file,
           "<text x='52' y='%d' class='end arrival'>%d</text>\n<text x='68' y='%d'>%s</text>\n",
           y + 13, self->arrival, y + 13, self->name);
-  if (self->asked_at != 0) draw_bar("waits", "", self->asked_at, over, y);
+  if (self->asked_at != 0) draw_bar("waits", self->asked_at, over, y);
   if (turn > 0) draw_hold(self, turn, y);
   if (self->killed_at != 0) draw_crash(self, y);
   if (self->stage == FAILED)
     fprintf(file, "<text x='%d' y='%d' class='end'>failed</text>\n", RIGHT, y + 13);
-  fprintf(file, "</g>\n");
 }
 
 static void draw_rows(void)
