@@ -129,12 +129,18 @@ static void connect_to_node(void)
 }
 
 /* a's request is written to a node, or to a master with two replicas, and not answered. */
-static void try_at_node(void)
+static void follow_with_try(void)
 {
-  follow_seeds(1);
+  follow();
   try_a();
   greet_node();
   CHECK(sends("EVALSHA"));
+}
+
+static void try_at_node(void)
+{
+  set_up_seeds(1);
+  follow_with_try();
 }
 
 static void wait_at_node(uint32_t lease_ms)
@@ -153,13 +159,18 @@ static void try_replicated(void)
   CHECK(sends("EVALSHA"));
 }
 
+static void listen_at_master(void)
+{
+  greet_master();
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+}
+
 static void wait_replicated(void)
 {
   set_up_replicas(2);
   wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  CHECK(sends("SUBSCRIBE\r\n"));
-  push("subscribe", CHANNEL("1"), NULL);
+  listen_at_master();
 }
 
 /* The server's answer with a hold, or with a place in the queue, and its replicas'. */
@@ -181,11 +192,17 @@ static void acknowledge_too_few(void)
   feed(":1\r\n");
 }
 
-/* The client goes where `door` has moved to, and asks there. */
+/* The slot has moved, and the client goes after it; move_door(): and asks there. */
+static void move(const char *name, const char *where)
+{
+  say_moved(name, where);
+  close_connection();
+  CHECK(strcmp(place, where) == 0);
+}
+
 static void move_door(const char *where)
 {
-  say_moved("door", where);
-  close_connection();
+  move("door", where);
   greet_node();
   drain();
 }
@@ -511,8 +528,7 @@ static void test_moved_is_followed(void)
 static void test_moved_waiter_waits_on(void)
 {
   wait_at_node(FAIRLOCK_RENEW);
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
+  move("door", "10.0.0.7:7001");
   greet_node();
   CHECK(sends("SSUBSCRIBE\r\n"));
   push("ssubscribe", CHANNEL("1"), NULL);
@@ -536,8 +552,7 @@ static void test_moved_to_nobody(void)
   wait_a(FAIRLOCK_RENEW);
   greet_node();
   drain();
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
+  move("door", "10.0.0.7:7001");
   fairlock_engine_opening(&engine, now);
   fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
   pass(600);
@@ -578,8 +593,7 @@ static void test_moved_to_another_port(void)
 static void test_moved_after_a_break(void)
 {
   wait_at_node(1000);
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
+  move("door", "10.0.0.7:7001");
   greet_node();
   break_connection();
   CHECK_EQUAL(seed, 1);
@@ -654,10 +668,7 @@ static void test_moved_without_room(void)
 /* Follows; a's try is sent to another node, and written there. */
 static void try_a_elsewhere(void)
 {
-  follow();
-  try_a();
-  greet_node();
-  drain();
+  follow_with_try();
   move_door("10.0.0.7:7001");
 }
 
@@ -862,9 +873,7 @@ static void leave_with_b(const char *request)
   release(&b);
   pass(500);
   CHECK(sends(request));
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
-  CHECK(strcmp(place, "10.0.0.7:7001") == 0);
+  move("door", "10.0.0.7:7001");
   greet_node();
   CHECK(sends(request));
   answer(1, 0, 0);
@@ -933,10 +942,7 @@ static void give_back_behind(uint32_t wait_ms, uint32_t lease_ms)
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &b, "gate", 4), FAIRLOCK_OK);
-  follow();
-  try_a();
-  greet_node();
-  drain();
+  follow_with_try();
   answer(1, 77, 0);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   drain();
@@ -962,9 +968,7 @@ static void test_moved_behind_a_release(void)
   CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA"));
   answer(1, 0, 0);
-  say_moved("gate", "10.0.0.8:7001");
-  close_connection();
-  CHECK(strcmp(place, "10.0.0.8:7001") == 0);
+  move("gate", "10.0.0.8:7001");
   CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
 }
 
@@ -977,9 +981,7 @@ static void test_moved_waiter_behind_a_release(void)
   CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
   CHECK(sends("SSUBSCRIBE"));
   feed("-TRYAGAIN\r\n"); /* a can be given back by nobody at present */
-  say_moved("gate", "10.0.0.8:7001");
-  close_connection();
-  CHECK(strcmp(place, "10.0.0.8:7001") == 0);
+  move("gate", "10.0.0.8:7001");
   CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
   greet_node();
   CHECK(sends("SSUBSCRIBE"));
@@ -1015,10 +1017,7 @@ static void test_moved_with_another_slot_not_in_use(void)
 {
   set_up_seeds(1);
   make_b_another("gate");
-  follow();
-  try_a();
-  greet_node();
-  drain();
+  follow_with_try();
   say_moved("door", "10.0.0.7:7001");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   close_connection();
@@ -1032,14 +1031,12 @@ static void test_moved_round_in_circles(void)
   greet_node();
   for (int i = 0; i < 4; i++) {
     drain();
-    say_moved("door", "10.0.0.7:7001");
-    close_connection();
+    move("door", "10.0.0.7:7001");
     CHECK(connects_at_once());
     greet_node();
   }
   drain();
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
+  move("door", "10.0.0.7:7001");
   CHECK(!connects_at_once());
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   pass(1000);
@@ -1049,8 +1046,7 @@ static void test_moved_round_in_circles(void)
   CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
   try_a();
   drain();
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
+  move("door", "10.0.0.7:7001");
   CHECK(connects_at_once());
 }
 
@@ -1288,8 +1284,7 @@ static void test_moved_to_no_node(void)
   try_a();
   greet_node();
   drain();
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
+  move("door", "10.0.0.7:7001");
   meet("standalone", "master");
   CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
 }
@@ -1301,9 +1296,7 @@ static void test_replica_in_a_cluster(void)
   try_a();
   greet_as("7.0.15", "cluster", "replica");
   drain();
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
-  CHECK(strcmp(place, "10.0.0.7:7001") == 0);
+  move("door", "10.0.0.7:7001");
 }
 
 /* What a waiter says and hears in such a cluster. */
@@ -1455,9 +1448,7 @@ static void test_unsubscribe_without_shards(void)
 {
   follow_seeds(1);
   wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  listen_at_master();
   answer(0, -1, 0);
   push("unsubscribe", CHANNEL("1"), NULL);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
@@ -1517,16 +1508,12 @@ static void test_readonly(void)
   close_connection();
   CHECK_EQUAL(seed, 2);
   wait_a(FAIRLOCK_RENEW);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  listen_at_master();
   feed("-READONLY You can't write against a read only replica.\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   close_connection();
   pass(1000);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  listen_at_master();
   answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   pass(10000);
@@ -1627,9 +1614,7 @@ static void test_too_few_for_too_long(void)
   int rounds = 0;
   set_up_replicas(2);
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 30000, now), FAIRLOCK_PENDING);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  listen_at_master();
   do {
     acknowledge_too_few();
     CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
@@ -1724,9 +1709,7 @@ static void test_too_few_on_a_wait(void)
 {
   set_up_replicas(2);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 1000, now), FAIRLOCK_PENDING);
-  greet_master();
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
+  listen_at_master();
   for (int i = 0; i < 6; i++) {
     acknowledge_too_few();
     CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
