@@ -85,8 +85,8 @@ struct fls_client *fls_open(const struct fls_options *options, char error[FLS_ER
 /*
  * Gives up all locks, which are freed, for up to ms until the server has been told; ends the
  * thread, and frees the client. No other thread may be inside a function of the client, but for
- * fls_next(), which must not be called again after it has returned 0. What the server was not told
- * of ends with its lease.
+ * fls_next(), which must not be called again: see fls_stop(). What the server was not told of ends
+ * with its lease. After a fork it is fls_forked().
  */
 void fls_close(struct fls_client *client, uint32_t ms);
 
@@ -137,20 +137,24 @@ void fls_id(struct fls_lock *lock, char text[FLS_ID_SIZE]);
 
 /* What has happened to a lock. */
 enum {
-  FLS_ENDED = 1, /* an operation that was begun for an event: status is its result */
-  FLS_LOST = 2,  /* its hold is lost: token says which, reason as enum fairlock_loss_reason */
-  FLS_ASKED = 4  /* somebody asks to release it: token, words */
+  FLS_ENDED = 1, /* an operation that was begun for an event: status, token */
+  FLS_LOST = 2,  /* its hold is lost: lost, reason */
+  FLS_ASKED = 4  /* somebody asks to release it: asked, words */
 };
 
-/* An event: of several kinds at once if they came before it was read. */
+/*
+ * An event of one lock: of several kinds at once if they came before it was read, each as it was
+ * last. They may be about different holds.
+ */
 struct fls_event {
   size_t size;    /* sizeof of this struct as the caller knows it, set before the call */
   uintptr_t user; /* of the lock */
+  uint64_t token; /* with FLS_ENDED and FLS_OK: of the hold that was acquired or released */
+  uint64_t lost;  /* with FLS_LOST: the token of that hold */
+  uint64_t asked; /* with FLS_ASKED: the token of that hold */
   uint32_t what;  /* bits of the enum above */
   int32_t status; /* with FLS_ENDED */
-  uint64_t
-      token; /* with FLS_ENDED and FLS_OK of the hold; with FLS_LOST and FLS_ASKED of that one */
-  int32_t reason;             /* with FLS_LOST */
+  int32_t reason; /* with FLS_LOST: as enum fairlock_loss_reason */
   char words[FLS_WORDS_SIZE]; /* with FLS_ASKED: as in fairlock_operate.h, with a NUL; "" */
 };
 
@@ -159,9 +163,15 @@ int fls_fd(const struct fls_client *client);
 
 /*
  * Takes an event, and waits for up to ms for one. 1: event is set. 0: there is none; also when the
- * thread has handled a signal, and when fls_close() has begun.
+ * thread has handled a signal, and after fls_stop().
  */
 int fls_next(struct fls_client *client, uint32_t ms, struct fls_event *event);
+
+/*
+ * Ends the events: fls_next() returns 0 at once from now on, also where it waits. So a thread that
+ * reads events can be ended, and waited for, before fls_close(), which does the same.
+ */
+void fls_stop(struct fls_client *client);
 
 /* As fairlock_status_text(), fairlock_status_name() and fairlock_version(). */
 const char *fls_status_text(int status);
