@@ -76,7 +76,6 @@ struct fls_options {
   uint32_t replicas; /* as in fairlock_follow.h: so many have to acknowledge */
   uint32_t keep_ms;  /* as in fairlock_keep.h; 0: nothing is kept */
   uint32_t listen;   /* not 0: holders hear of FLS_ASKED */
-  uint32_t name_max; /* the longest name of a lock, in bytes; 0: 512 */
 };
 
 /* Returns a client, which connects to nothing yet, or NULL, and why in words. */
