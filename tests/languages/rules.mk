@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# The client for other languages, boards/service, and those languages.
+SERVICE_TESTS := $(patsubst tests/languages/%.c,$(BUILD)/tests/languages/%,$(wildcard tests/languages/test_service*.c))
+SUITES += $(SERVICE_TESTS)
+$(call needs,$(SERVICE_TESTS),$(BUILD)/redis-server)
+
+$(SERVICE_TESTS:=.o) $(BUILD)/tests/languages/scene.o: CPPFLAGS += -Iboards/service -Itests/server
+
+$(filter-out %_tls,$(SERVICE_TESTS)): $(BUILD)/boards/service/no_tls.o
+
+# With OpenSSL, whatever the library has.
+$(BUILD)/tests/languages/test_service_tls.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
+$(BUILD)/tests/languages/test_service_tls: LDLIBS += -lssl -lcrypto
+$(BUILD)/tests/languages/test_service_tls: $(addprefix $(BUILD)/port/openssl/,openssl.o openssl_url.o) | $(BUILD)/tls/certificates/made
+$(call needs,$(BUILD)/tests/languages/test_service_tls,openssl-library $(BUILD)/tls/certificates/made)
+
+$(BUILD)/tests/languages/test_service_moves.o: CPPFLAGS += -Itests/failover
+$(BUILD)/tests/languages/test_service_moves: $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig)
+
+$(SERVICE_TESTS): %: %.o $(BUILD)/tests/languages/scene.o $(BUILD)/boards/service/service.o $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) \
+  $(BUILD)/liblock.a | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
