@@ -2,11 +2,12 @@
 # The client for other languages, boards/service, and those languages.
 SERVICE_TESTS := $(patsubst tests/languages/%.c,$(BUILD)/tests/languages/%,$(wildcard tests/languages/test_service*.c))
 SUITES += $(SERVICE_TESTS)
-$(call needs,$(SERVICE_TESTS),$(BUILD)/redis-server)
+SERVICE_BENCH := $(BUILD)/tests/languages/bench_service
+$(call needs,bench-service $(SERVICE_TESTS),$(BUILD)/redis-server)
 
-$(SERVICE_TESTS:=.o) $(BUILD)/tests/languages/scene.o: CPPFLAGS += -Iboards/service -Itests/server
+$(SERVICE_TESTS:=.o) $(SERVICE_BENCH).o $(BUILD)/tests/languages/scene.o: CPPFLAGS += -Iboards/service -Itests/server
 
-$(filter-out %_tls,$(SERVICE_TESTS)): $(BUILD)/boards/service/no_tls.o
+$(SERVICE_BENCH) $(filter-out %_tls,$(SERVICE_TESTS)): $(BUILD)/boards/service/no_tls.o
 
 # With OpenSSL, whatever the library has.
 $(BUILD)/tests/languages/test_service_tls.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
@@ -17,6 +18,10 @@ $(call needs,$(BUILD)/tests/languages/test_service_tls,openssl-library $(BUILD)/
 $(BUILD)/tests/languages/test_service_moves.o: CPPFLAGS += -Itests/failover
 $(BUILD)/tests/languages/test_service_moves: $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig)
 
-$(SERVICE_TESTS): %: %.o $(BUILD)/tests/languages/scene.o $(BUILD)/boards/service/service.o $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) \
+$(SERVICE_BENCH) $(SERVICE_TESTS): %: %.o $(BUILD)/tests/languages/scene.o $(BUILD)/boards/service/service.o $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) \
   $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+.PHONY: bench-service
+bench-service: $(SERVICE_BENCH) ## measure an acquire and a release by the client for other languages beside fairlock.h, in one run
+	@$<
