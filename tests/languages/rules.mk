@@ -25,3 +25,9 @@ $(SERVICE_BENCH) $(SERVICE_TESTS): %: %.o $(BUILD)/tests/languages/scene.o $(BUI
 .PHONY: bench-service
 bench-service: $(SERVICE_BENCH) ## measure an acquire and a release by the client for other languages beside fairlock.h, in one run
 	@$<
+
+# The page, by what make builds.
+SERVICE_PAGE_TEST := tests/languages/test_service_page.sh
+SUITES += $(SERVICE_PAGE_TEST)
+$(call needs,$(SERVICE_PAGE_TEST),$(BUILD)/redis-server binutils)
+$(SERVICE_PAGE_TEST): | $(SERVICE) $(BUILD)/liblock.a $(BUILD)/redis-server
