@@ -5,14 +5,13 @@
  */
 #include "scene.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Options */
@@ -56,6 +55,13 @@ static void test_descriptors(void)
   }
   int after = dup(0);
   CHECK_EQUAL(after, before + 1);
+
+  struct rlimit limit;
+  CHECK_EQUAL(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const struct rlimit none = {.rlim_cur = (rlim_t)after + 1, .rlim_max = limit.rlim_max};
+  CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &none), 0);
+  refused((struct fls_options){.url = "redis://localhost"}, "the system: ");
+  CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &limit), 0);
   CHECK(close(before) == 0 && close(after) == 0);
 }
 
@@ -435,6 +441,25 @@ static void test_signals(void)
   CHECK(nothing_left(&redis, "door"));
 }
 
+/* The client's own thread handles none, so one that this thread blocks stays pending. */
+static void test_signals_of_the_program(void)
+{
+  sigset_t own, before, pending;
+  begin();
+  CHECK_EQUAL(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal}, NULL), 0);
+  struct fls_client *client = open_service(NULL);
+  CHECK_EQUAL(fls_connect(client), FLS_OK);
+  (void)sigemptyset(&own);
+  (void)sigaddset(&own, SIGUSR1);
+  CHECK_EQUAL(pthread_sigmask(SIG_BLOCK, &own, &before), 0);
+  CHECK_EQUAL(kill(getpid(), SIGUSR1), 0);
+  sleep_ms(50);
+  CHECK_EQUAL(sigpending(&pending), 0);
+  CHECK_EQUAL(sigismember(&pending, SIGUSR1), 1);
+  CHECK_EQUAL(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+  fls_close(client, SOON);
+}
+
 /* Freeing */
 
 enum state { IDLE, WAITING, GRANTED, HOLDING_TWICE, RELEASING, ENDED, LOST, STATES };
@@ -630,6 +655,7 @@ const struct check_test check_tests[] = {{"wrong_options", test_wrong_options},
                                          {"merged", test_merged},
                                          {"words", test_words},
                                          {"signals", test_signals},
+                                         {"signals_of_the_program", test_signals_of_the_program},
                                          {"free", test_free},
                                          {"free_without_server", test_free_without_server},
                                          {"close", test_close},
