@@ -9,6 +9,9 @@ $(SERVICE_TESTS:=.o) $(SERVICE_BENCH).o $(BUILD)/tests/languages/scene.o: CPPFLA
 
 $(SERVICE_BENCH) $(filter-out %_tls,$(SERVICE_TESTS)): $(BUILD)/boards/service/no_tls.o
 
+# It counts who waits for events.
+$(BUILD)/tests/languages/test_service: override LDFLAGS += -Wl,--wrap=poll
+
 # With OpenSSL, whatever the library has.
 $(BUILD)/tests/languages/test_service_tls.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
 $(BUILD)/tests/languages/test_service_tls: LDLIBS += -lssl -lcrypto

@@ -6,6 +6,7 @@
 #include "scene.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -79,10 +80,12 @@ static void test_options(void)
   CHECK(strstr(text, "WRONGPASS") != NULL);
   fls_close(client, 0);
 
-  options.password = "se:cret";
-  options.client_id = "robot";
-  options.client_name = "arm-3";
+  char strings[3][8] = {"se:cret", "robot", "arm-3"};
+  options.password = strings[0];
+  options.client_id = strings[1];
+  options.client_name = strings[2];
   client = open_by_url(&options);
+  memset(strings, 'x', sizeof strings); /* they were copied */
   CHECK_EQUAL(fls_connect(client), FLS_OK);
   struct fls_lock *lock = make_lock(client, "door", 0);
   CHECK_EQUAL(acquire(lock), FLS_OK);
@@ -539,6 +542,21 @@ static void test_free_without_server(void)
 
 /* The end of a client */
 
+/*
+ * How many threads have begun to wait for events. The linker puts this in front of poll(), because a
+ * client must not end before they are inside fls_next().
+ */
+static atomic_int watched = -1;
+static atomic_int waiting;
+
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+  if (count == 1 && fds->fd == atomic_load(&watched)) atomic_fetch_add(&waiting, 1);
+  return __real_poll(fds, count, timeout_ms);
+}
+
 static void *read_events(void *context)
 {
   struct fls_event event = {.size = sizeof event};
@@ -547,10 +565,41 @@ static void *read_events(void *context)
   return NULL;
 }
 
-/* It wakes threads that wait for events, whether the queue is empty or not. */
+enum { READERS = 3 };
+
+static void start_readers(struct fls_client *client, pthread_t threads[READERS])
+{
+  atomic_store(&waiting, 0);
+  atomic_store(&watched, fls_fd(client));
+  for (int i = 0; i < READERS; i++)
+    CHECK_EQUAL(pthread_create(&threads[i], NULL, read_events, client), 0);
+  AWAIT(atomic_load(&waiting) >= READERS, sleep_ms(1));
+  atomic_store(&watched, -1);
+}
+
+static void join_readers(const pthread_t threads[READERS])
+{
+  for (int i = 0; i < READERS; i++)
+    CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
+}
+
+/* It waits for threads that wait for events, which it wakes. */
+static void test_close_without_locks(void)
+{
+  pthread_t threads[READERS];
+  begin();
+  for (int round = 0; round < 50; round++) {
+    struct fls_client *client = open_service(NULL);
+    start_readers(client, threads);
+    fls_close(client, 0);
+    join_readers(threads);
+  }
+}
+
+/* The same with locks, and without and with fls_stop() before it. */
 static void test_close(void)
 {
-  pthread_t threads[3];
+  pthread_t threads[READERS];
   struct fls_event event = {.size = sizeof event};
   begin();
   for (int stopped = 0; stopped < 2; stopped++) {
@@ -558,21 +607,17 @@ static void test_close(void)
     struct fls_lock *lock = make_lock(client, "door", 0);
     CHECK_EQUAL(acquire(lock), FLS_OK);
     CHECK_EQUAL(fls_acquire(make_lock(client, "door", 0), FLS_FOREVER, FLS_RENEW, 1), FLS_PENDING);
-    for (int i = 0; i < 3; i++)
-      CHECK_EQUAL(pthread_create(&threads[i], NULL, read_events, client), 0);
-    sleep_ms(30);
+    start_readers(client, threads);
     if (stopped) {
       fls_stop(client);
       fls_stop(client);
       CHECK(readable(client));
-      for (int i = 0; i < 3; i++)
-        CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
+      join_readers(threads);
       CHECK_EQUAL(fls_release(lock, 1), FLS_PENDING);
       CHECK_EQUAL(fls_next(client, FLS_FOREVER, &event), 0);
     }
     fls_close(client, SOON);
-    for (int i = 0; i < 3 && !stopped; i++)
-      CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
+    if (!stopped) join_readers(threads);
     CHECK(nothing_left(&redis, "door"));
   }
 }
@@ -658,6 +703,7 @@ const struct check_test check_tests[] = {{"wrong_options", test_wrong_options},
                                          {"signals_of_the_program", test_signals_of_the_program},
                                          {"free", test_free},
                                          {"free_without_server", test_free_without_server},
+                                         {"close_without_locks", test_close_without_locks},
                                          {"close", test_close},
                                          {"fork", test_fork},
                                          {"words_of_statuses", test_words_of_statuses},
