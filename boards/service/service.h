@@ -122,7 +122,10 @@ int fls_release(struct fls_lock *lock, int event);
 /* As fairlock_cancel(). */
 int fls_cancel(struct fls_lock *lock);
 
-/* The result, or FLS_PENDING after ms, and also when this thread has handled a signal. */
+/*
+ * The result, or FLS_PENDING after ms, and also when this thread has handled a signal while it slept.
+ * One that comes just before that is not noticed: wait in parts, such as of 200 ms.
+ */
 int fls_wait(struct fls_lock *lock, uint32_t ms);
 
 /* The fencing token of the last hold; 0: none. And the same of the hold that there is now; 0: none. */
@@ -162,7 +165,7 @@ int fls_fd(const struct fls_client *client);
 
 /*
  * Takes an event, and waits for up to ms for one. 1: event is set. 0: there is none; also when the
- * thread has handled a signal, and after fls_stop().
+ * thread has handled a signal, as in fls_wait(), and after fls_stop().
  */
 int fls_next(struct fls_client *client, uint32_t ms, struct fls_event *event);
 
