@@ -352,8 +352,8 @@ check-lock: ## after a change of lock/, within half an hour: soak, mutants, a re
 # The suites again under the sanitizers and valgrind, each with a build of its own. Races need
 # threads, so TSan gets the suites that start some. Valgrind, 30 times slower, gets the unit suites. It
 # runs one thread at a time, and must be told to let the others have their turn.
-THREADED := $(notdir $(basename $(shell grep -l pthread_create tests/unit/*.c tests/server/*.c tests/tls/*.c))) threads
-SANITIZABLE = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/tls/%,$(SUITES))
+THREADED := $(notdir $(basename $(wildcard tests/languages/test_service*.c) $(shell grep -l pthread_create tests/unit/*.c tests/server/*.c tests/tls/*.c))) threads
+SANITIZABLE = $(filter $(addprefix $(BUILD)/tests/,unit/% server/% tls/% languages/%),$(SUITES))
 SANITIZED_asan = $(filter-out $(ONLY_RELEASE),$(SANITIZABLE))
 SANITIZED_tsan = $(foreach suite,$(SANITIZABLE),$(if $(filter $(THREADED),$(notdir $(suite))),$(suite)))
 SANITIZED_valgrind = $(UNIT)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Other systems: the library and the command compiled for each, with warnings as errors, and the
+# Other systems: library, command and boards/service compiled for each, with warnings as errors, and the
 # objects of the core for Windows. Programs for Linux on other processors run, too: qemu-user
 # translates them, and they contend with this machine's for one lock on a real server. Of the others
 # only that they compile and link is shown.
@@ -14,11 +14,11 @@ export ZIG_GLOBAL_CACHE_DIR ZIG_LOCAL_CACHE_DIR
 includes='-Iresp -Iport -Iport/posix -Iport/openssl -Ilock'
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror'
 
-# compile TARGET: $dir/TARGET, the command
+# compile TARGET: $dir/TARGET, the command, and with it the client for other languages
 compile() {
   # shellcheck disable=SC2086
   expect 0 "$zig" cc -target "$1" -std=c11 -Os $warnings $includes -o "$dir/$1" \
-    resp/*.c lock/*.c port/posix/*.c boards/fairlock/*.c boards/fairlock/tls/none.c
+    resp/*.c lock/*.c port/posix/*.c boards/fairlock/*.c boards/fairlock/tls/none.c boards/service/*.c
 }
 
 # is FILE WORDS: what file(1) says of the program

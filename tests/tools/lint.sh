@@ -9,7 +9,7 @@ cores=$(nproc)
 checks=
 includes="-Iresp -Iport -Iport/posix -Iport/openssl -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
-library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
+library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c' 'boards/service/*.c')
 single=port/conformance/conformance.c
 template=$(mktemp -d) # the folder of its port_types.h
 trap 'rm -rf "$template"' EXIT
@@ -73,7 +73,7 @@ for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
   check "$compiler, library for one task" each "$(echo lock/*.c)" $compiler -std=c11 $(warnings_of $compiler) -Iresp -Iport -Iport/single -Ilock -fsyntax-only
   # shellcheck disable=SC2046,SC2086
-  check "$compiler, host and tests" each "$host" $compiler -std=c11 $(warnings_of $compiler) $includes -Ibuild/include -Itests -Itests/server -Iboards/fairlock -Iboards/examples/modem -Iport/conformance -Iport/sockets \
+  check "$compiler, host and tests" each "$host" $compiler -std=c11 $(warnings_of $compiler) $includes -Ibuild/include -Itests -Itests/server -Itests/failover -Iboards/fairlock -Iboards/service -Iboards/examples/modem -Iport/conformance -Iport/sockets \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -fsyntax-only
 done
 # stand_in SYSTEM FILES ANALYSED FLAG...: what is compiled for a system, against headers that stand in for
@@ -211,7 +211,7 @@ done
 check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c boards/examples/modem/modem.c" gcc -std=c11 $warnings $includes \
   -Iport/lwip -Iport/uart -Iboards/examples/modem -Itests/boards/lwip $lwip -O2 -fanalyzer -c -o /dev/null
 for header in $(sh tests/tools/sources.sh resp/resp.h lock/driver.h lock/engine.h 'lock/fairlock*.h' port/port.h port/posix/port_posix.h \
-  port/openssl/port_openssl.h port/conformance/conformance.h); do
+  port/openssl/port_openssl.h port/conformance/conformance.h boards/service/service.h); do
   # shellcheck disable=SC2086
   check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"
 done
@@ -260,7 +260,7 @@ all_executable() {
 check "suites in shell are executable" all_executable
 check "shellcheck, .ci/run" shellcheck -S warning -s bash .ci/run
 check "no heap, no output, no exit in the library" sh -c \
-  "! grep -nE '\\<(malloc|calloc|realloc|free|printf|puts|exit|abort)[(]' $(echo $library | sed 's/port[^ ]*//g')"
+  "! grep -nE '\\<(malloc|calloc|realloc|free|printf|puts|exit|abort)[(]' $(echo $library | sed -E 's/(port|boards)[^ ]*//g')"
 check "no platform ifdef outside port and boards" sh -c \
   "! grep -nE '^#[[:space:]]*(if|ifdef|ifndef).*(__linux|_WIN32|__APPLE__|__arm|__riscv|__unix)' resp/* lock/*.[ch]"
 exit $status

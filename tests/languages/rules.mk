@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# The client for other languages, boards/service, and those languages.
+SERVICE_TESTS := $(patsubst tests/languages/%.c,$(BUILD)/tests/languages/%,$(wildcard tests/languages/test_service*.c))
+SUITES += $(SERVICE_TESTS)
+SERVICE_BENCH := $(BUILD)/tests/languages/bench_service
+$(call needs,bench-service $(SERVICE_TESTS),$(BUILD)/redis-server)
+
+$(SERVICE_TESTS:=.o) $(SERVICE_BENCH).o $(BUILD)/tests/languages/scene.o: CPPFLAGS += -Iboards/service -Itests/server
+
+$(SERVICE_BENCH) $(filter-out %_tls,$(SERVICE_TESTS)): $(BUILD)/boards/service/no_tls.o
+
+# It counts who waits for events.
+$(BUILD)/tests/languages/test_service: override LDFLAGS += -Wl,--wrap=poll
+
+# With OpenSSL, whatever the library has.
+$(BUILD)/tests/languages/test_service_tls.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
+$(BUILD)/tests/languages/test_service_tls: LDLIBS += -lssl -lcrypto
+$(BUILD)/tests/languages/test_service_tls: $(addprefix $(BUILD)/port/openssl/,openssl.o openssl_url.o) | $(BUILD)/tls/certificates/made
+$(call needs,$(BUILD)/tests/languages/test_service_tls,openssl-library $(BUILD)/tls/certificates/made)
+
+$(BUILD)/tests/languages/test_service_moves.o: CPPFLAGS += -Itests/failover
+$(BUILD)/tests/languages/test_service_moves: $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig)
+
+$(SERVICE_BENCH) $(SERVICE_TESTS): %: %.o $(BUILD)/tests/languages/scene.o $(BUILD)/boards/service/service.o $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) \
+  $(BUILD)/liblock.a | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+.PHONY: bench-service
+bench-service: $(SERVICE_BENCH) ## measure an acquire and a release by the client for other languages beside fairlock.h, in one run
+	@$<
+
+# The page, by what make builds.
+SERVICE_PAGE_TEST := tests/languages/test_service_page.sh
+SUITES += $(SERVICE_PAGE_TEST)
+$(call needs,$(SERVICE_PAGE_TEST),$(BUILD)/redis-server binutils)
+$(SERVICE_PAGE_TEST): | $(SERVICE) $(BUILD)/liblock.a $(BUILD)/redis-server
