@@ -42,7 +42,8 @@ library() {
 # tools: the sum of what makes the mutants and what the tests are built and judged with. Any of it may
 # decide about any entry. A test, which sources_of() names, does so about its own alone.
 tools() {
-  for tool in Makefile tests/*.[ch] tests/*/rules.mk lock/scripts.c lock/scripts/*.sh lock/scripts/*.awk \
+  for tool in Makefile tests/*.[ch] tests/sim/rules.mk tests/server/rules.mk tests/chaos/rules.mk \
+    tests/fuzz/rules.mk tests/proof/rules.mk tests/mutants/rules.mk lock/scripts.c lock/scripts/*.sh lock/scripts/*.awk \
     tests/mutants/*.sh tests/mutants/*.awk tests/chaos/*.sh tests/sim/*.sh tests/interop/change.sh tests/interop/later.sed \
     tests/proof/*.sh tests/proof/*.h tests/proof/*/*.h tests/proof/*.json tests/proof/harnesses.txt \
     tests/server/*.[ch] tests/support/* tests/unit/*.h tests/fuzz/replay.c; do
