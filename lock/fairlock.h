@@ -288,7 +288,7 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
 /*
  * Releases one level. After the last one the lock goes to the next in line, and the caller must no
  * longer act as its holder, whatever is returned:
- *   FAIRLOCK_OK       released
+ *   FAIRLOCK_OK       released; a fail-over may bring the hold back, until its lease ends
  *   FAIRLOCK_LOST     the hold had ended before
  *   FAIRLOCK_NOT_HELD, _WRONG_TASK, _IN_PROGRESS  not held, or another task holds or operates it
  *   FAIRLOCK_UNKNOWN  sent, but not answered in time. The client repeats it while it is serviced,
