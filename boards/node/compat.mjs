@@ -13,7 +13,10 @@ const require = createRequire(import.meta.url)
 const { Engine } = require(path.join(folder, 'lib/engine.js'))
 
 const [host, port, waiterMs, leaseMs] = process.argv.slice(2)
-const engine = new Engine({ host, port: Number(port) }, null, { waiterMs: Number(waiterMs ?? 0), leaseMs: Number(leaseMs ?? 0) })
+const engine = new Engine({ host, port: Number(port) }, null, {
+  waiterMs: Number(waiterMs ?? 0),
+  leaseMs: Number(leaseMs ?? 0),
+})
 const ANSWERS = { '-1': 'busy', '-2': 'timeout', '-4': 'lost', '-5': 'not-held' }
 
 const handles = new Map()

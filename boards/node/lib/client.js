@@ -125,7 +125,8 @@ class Hold extends EventEmitter {
 
   [lose](reason) {
     const why = reason === 1 ? 'its lease ran out' : 'it has ended on the server'
-    if (this.#ended === null) this.#end(new LostError(`the lock ${quoted(this.name)} was lost: ${why}`, 'FAIRLOCK_LOST'))
+    if (this.#ended === null)
+      this.#end(new LostError(`the lock ${quoted(this.name)} was lost: ${why}`, 'FAIRLOCK_LOST'))
   }
 
   [quit]() {
@@ -173,7 +174,8 @@ class Client {
       settings[name] = options[name] === undefined ? 0 : number(name, options[name], 1, LONGEST_MS)
     }
     const { offlineMs } = options
-    if (offlineMs !== undefined) settings.offlineMs = offlineMs === Infinity ? FOREVER : number('offlineMs', offlineMs, 1, LONGEST_MS)
+    if (offlineMs !== undefined)
+      settings.offlineMs = offlineMs === Infinity ? FOREVER : number('offlineMs', offlineMs, 1, LONGEST_MS)
     for (const name of ['user', 'password', 'clientId', 'clientName']) {
       if (options[name] !== undefined) settings[name] = String(options[name])
     }

@@ -56,7 +56,17 @@ function next(core) {
 }
 
 const TEXTS = ['clientId', 'user', 'password', 'clientName']
-const NUMBERS = ['database', 'leaseMs', 'waiterMs', 'claimMs', 'responseMs', 'connectMs', 'offlineMs', 'nameMax', 'listen']
+const NUMBERS = [
+  'database',
+  'leaseMs',
+  'waiterMs',
+  'claimMs',
+  'responseMs',
+  'connectMs',
+  'offlineMs',
+  'nameMax',
+  'listen',
+]
 
 // Returns { core, status }.
 function create(options) {

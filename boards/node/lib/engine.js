@@ -205,7 +205,7 @@ class Engine {
 
   // What the core has to tell.
   #read() {
-    for (let event; (event = next(this.core)) !== undefined; ) {
+    for (let event; (event = next(this.core)) !== undefined;) {
       const handle = this.handles.get(event.key)
       if (handle === undefined) continue
       if (event.kind === ENDED) handle.end(event.status)
@@ -227,7 +227,7 @@ class Engine {
   }
 
   #receive(data) {
-    for (let done = 0; done < data.length; ) {
+    for (let done = 0; done < data.length;) {
       const size = Math.min(wasm.input(this.core), data.length - done)
       if (size === 0) break // it wants to close
       memory().set(data.subarray(done, done + size), wasm.input_at(this.core))
@@ -257,20 +257,32 @@ class Engine {
         this.#serve()
       }),
     )
-    socket.on('data', ours((data) => this.#receive(data)))
-    socket.on('drain', ours(() => {
-      this.#isFull = false
-      this.#serve()
-    }))
+    socket.on(
+      'data',
+      ours((data) => this.#receive(data)),
+    )
+    socket.on(
+      'drain',
+      ours(() => {
+        this.#isFull = false
+        this.#serve()
+      }),
+    )
     let status = UNREACHABLE
-    socket.on('error', ours((error) => {
-      this.lastError = error
-      if (this.secure && untrusted(error)) status = UNTRUSTED
-    }))
-    socket.on('close', ours(() => {
-      this.#closed(status)
-      this.#serve()
-    }))
+    socket.on(
+      'error',
+      ours((error) => {
+        this.lastError = error
+        if (this.secure && untrusted(error)) status = UNTRUSTED
+      }),
+    )
+    socket.on(
+      'close',
+      ours(() => {
+        this.#closed(status)
+        this.#serve()
+      }),
+    )
   }
 
   // The connection has ended, or could not be made.
@@ -302,10 +314,13 @@ class Engine {
     if (this.#timer !== null && ((this.#due - t) | 0) <= wait) return
     clearTimeout(this.#timer)
     this.#due = (t + wait) >>> 0
-    this.#timer = setTimeout(() => {
-      this.#timer = null
-      setImmediate(() => this.#pass())
-    }, Math.min(wait, LONGEST_TIMER))
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = null
+        setImmediate(() => this.#pass())
+      },
+      Math.min(wait, LONGEST_TIMER),
+    )
     if (!this.#keepsAlive) this.#timer.unref()
   }
 

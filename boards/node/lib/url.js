@@ -47,9 +47,12 @@ function parse(url) {
   if (typeof url !== 'string' && !(url instanceof URL)) throw wrong('it is no string')
   const [, scheme, rest] = /^([a-z0-9+.-]+):\/\/(.*)$/is.exec(String(url)) ?? []
   if (/^(redis|valkey)s?\+(sentinel|cluster)$/i.test(scheme ?? '')) {
-    throw Object.assign(wrong('Sentinels and clusters are not supported by this package: name one server, redis://host'), {
-      code: 'FAIRLOCK_UNSUPPORTED',
-    })
+    throw Object.assign(
+      wrong('Sentinels and clusters are not supported by this package: name one server, redis://host'),
+      {
+        code: 'FAIRLOCK_UNSUPPORTED',
+      },
+    )
   }
   if (scheme?.toLowerCase() === 'unix') return parsePath(rest)
   const kind = /^(redis|valkey)(s?)$/i.exec(scheme ?? '')
@@ -60,7 +63,8 @@ function parse(url) {
   if (/[?#]/.test(tail)) throw wrong("it has a '?' or '#': a database is written /1, and TLS rediss://")
   if (tail.includes('@')) throw wrong("a '/' in a password is written %2F")
   const [, bracketed, plain, port] = /^(?:\[([^\]]*)\]|([^:]*))(?::(.*))?$/s.exec(place) ?? []
-  if (bracketed === undefined && plain === undefined) throw wrong('an IPv6 address has to be in brackets: redis://[::1]:6379')
+  if (bracketed === undefined && plain === undefined)
+    throw wrong('an IPv6 address has to be in brackets: redis://[::1]:6379')
   const host = decode('host', bracketed ?? plain)
   if (host === '') throw wrong('it names no host')
   if (host.includes(',')) throw wrong('it names several hosts')

@@ -61,7 +61,9 @@ export class Raw {
   constructor(port) {
     this.socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
     this.socket.on('error', () => {})
-    this.socket.on('close', () => this.#waiting.splice(0).forEach(({ reject }) => reject(new Error('the server is away'))))
+    this.socket.on('close', () =>
+      this.#waiting.splice(0).forEach(({ reject }) => reject(new Error('the server is away'))),
+    )
     this.socket.on('data', (data) => {
       this.#kept = Buffer.concat([this.#kept, data])
       for (;;) {
@@ -89,7 +91,9 @@ export class Raw {
     if (size < 0) return null
     if (type === '$') {
       reader.at += size + 2
-      return reader.at > this.#kept.length ? undefined : this.#kept.toString('utf8', reader.at - size - 2, reader.at - 2)
+      return reader.at > this.#kept.length
+        ? undefined
+        : this.#kept.toString('utf8', reader.at - size - 2, reader.at - 2)
     }
     const values = []
     for (let i = 0; i < size; i++) {
@@ -129,22 +133,47 @@ export class Server {
   }
 
   async run() {
-    const words = ['--port', this.port, '--bind', '127.0.0.1', '--save', '', '--dir', scratch, '--loglevel', 'warning', ...this.words]
+    const words = [
+      '--port',
+      this.port,
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--dir',
+      scratch,
+      '--loglevel',
+      'warning',
+      ...this.words,
+    ]
     this.child = start(`${build}/redis-server`, words, { stdio: ['ignore', 'ignore', 'inherit'] })
-    await until(() => new Promise((resolve) => {
-      const socket = net.connect(this.port, '127.0.0.1')
-      socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
-      socket.on('connect', () => socket.destroy())
-    }), 'a server')
+    await until(
+      () =>
+        new Promise((resolve) => {
+          const socket = net.connect(this.port, '127.0.0.1')
+          socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
+          socket.on('connect', () => socket.destroy())
+        }),
+      'a server',
+    )
     this.raw = new Raw(this.port)
   }
 
   /** One that also speaks TLS, by a certificate of that name. asks: for the client's. */
   static async secure(name, asks, certificates) {
     const port = await freePort()
-    const server = await Server.start('--tls-port', port, '--tls-cert-file', `${certificates}/${name}.crt`,
-      '--tls-key-file', `${certificates}/${name}.key`, '--tls-ca-cert-file', `${certificates}/ca.crt`,
-      '--tls-auth-clients', asks ? 'yes' : 'no')
+    const server = await Server.start(
+      '--tls-port',
+      port,
+      '--tls-cert-file',
+      `${certificates}/${name}.crt`,
+      '--tls-key-file',
+      `${certificates}/${name}.key`,
+      '--tls-ca-cert-file',
+      `${certificates}/ca.crt`,
+      '--tls-auth-clients',
+      asks ? 'yes' : 'no',
+    )
     server.safeUrl = `rediss://127.0.0.1:${port}`
     return server
   }
@@ -173,7 +202,10 @@ export class Proxy {
     proxy.server = net.createServer((client) => {
       proxy.connections++
       const server = net.connect({ port, host: '127.0.0.1', noDelay: true })
-      for (const [from, to] of [[client, server], [server, client]]) {
+      for (const [from, to] of [
+        [client, server],
+        [server, client],
+      ]) {
         proxy.sockets.add(from)
         from.on('error', () => {})
         from.on('close', () => {
@@ -225,7 +257,9 @@ export class Peer {
   }
 
   hear() {
-    return this.#lines.length > 0 ? Promise.resolve(this.#lines.shift()) : new Promise((resolve) => this.#waiting.push(resolve))
+    return this.#lines.length > 0
+      ? Promise.resolve(this.#lines.shift())
+      : new Promise((resolve) => this.#waiting.push(resolve))
   }
 }
 

@@ -5,7 +5,22 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { build, cClient, Client, collect, fairlock, folder, Peer, run, scratch, Server, sleep, start, test, until } from './lab.mjs'
+import {
+  build,
+  cClient,
+  Client,
+  collect,
+  fairlock,
+  folder,
+  Peer,
+  run,
+  scratch,
+  Server,
+  sleep,
+  start,
+  test,
+  until,
+} from './lab.mjs'
 
 const server = await Server.start('--unixsocket', `${scratch}/socket`)
 const { url, raw } = server
@@ -68,21 +83,28 @@ test('whoever asks first is first, also beside C', async () => {
     const peer = peers[(i - 1) / 2]
     if (peer) {
       peer.say('acquire order 60000 0')
-      turns.push(peer.hear().then((line) => {
-        order.push([i, BigInt(line.split(' ')[1])])
-        peer.say('release order')
-      }))
+      turns.push(
+        peer.hear().then((line) => {
+          order.push([i, BigInt(line.split(' ')[1])])
+          peer.say('release order')
+        }),
+      )
     } else {
-      turns.push(client.lock('order').then((hold) => {
-        order.push([i, hold.token])
-        return hold.release()
-      }))
+      turns.push(
+        client.lock('order').then((hold) => {
+          order.push([i, hold.token])
+          return hold.release()
+        }),
+      )
     }
     await until(async () => (await raw.queue('order')).length === i + 1, 'a place in the queue')
   }
   await first.release()
   await Promise.all(turns)
-  assert.deepEqual(order.map(([i]) => i), [0, 1, 2, 3, 4, 5])
+  assert.deepEqual(
+    order.map(([i]) => i),
+    [0, 1, 2, 3, 4, 5],
+  )
   assert.ok(order.every(([, token], i) => token > (i > 0 ? order[i - 1][1] : first.token)))
   peers.forEach((peer) => peer.child.kill('SIGKILL'))
   await raw.free('order')
@@ -94,12 +116,16 @@ test('a hundred locks at a time, and a hundred for one lock', async () => {
   await Promise.all(holds.map((hold) => hold.release()))
   const tokens = []
   let inside = 0
-  await Promise.all(Array.from({ length: 100 }, () => client.using('one', async (hold) => {
-    assert.equal(++inside, 1)
-    tokens.push(hold.token)
-    await sleep(Math.random() * 2)
-    inside--
-  })))
+  await Promise.all(
+    Array.from({ length: 100 }, () =>
+      client.using('one', async (hold) => {
+        assert.equal(++inside, 1)
+        tokens.push(hold.token)
+        await sleep(Math.random() * 2)
+        inside--
+      }),
+    ),
+  )
   assert.ok(tokens.every((token, i) => i === 0 || token > tokens[i - 1]))
   await raw.free('one')
 })
@@ -164,7 +190,11 @@ test('a lost hold says so', async () => {
   assert.equal(hold.lost, true)
   assert.equal(hold.remaining, 0)
   await rejects(hold.release(), fairlock.LostError, 'FAIRLOCK_LOST')
-  await rejects(short.using('e', () => raw.call('DEL', 'e')), fairlock.LostError, 'FAIRLOCK_LOST')
+  await rejects(
+    short.using('e', () => raw.call('DEL', 'e')),
+    fairlock.LostError,
+    'FAIRLOCK_LOST',
+  )
   await short.close()
 })
 
@@ -216,7 +246,12 @@ test('the signal aborts with the release', async () => {
 test('using returns what its function does, and passes its error on', async () => {
   assert.equal(await client.using('j', async (hold) => typeof hold.token), 'bigint')
   assert.equal(await client.using('j', { wait: 100, shared: true }, () => 7), 7)
-  await assert.rejects(client.using('j', () => { throw new Error('mine') }), /mine/)
+  await assert.rejects(
+    client.using('j', () => {
+      throw new Error('mine')
+    }),
+    /mine/,
+  )
   await raw.free('j')
 })
 
@@ -282,7 +317,9 @@ test('a holder is asked', async () => {
   const hold = await listening.lock('q')
   const asked = []
   hold.on('asked', (words) => asked.push(words))
-  await promisify(execFile)(`${build}/fairlock`, ['break', '--ask', 'q'], { env: { ...process.env, FAIRLOCK_URL: url } })
+  await promisify(execFile)(`${build}/fairlock`, ['break', '--ask', 'q'], {
+    env: { ...process.env, FAIRLOCK_URL: url },
+  })
   await until(() => asked.length === 1, 'an asking')
   const [id] = await raw.call('HKEYS', 'q')
   await raw.call('PUBLISH', `redisson_lock__channel:{q}:${id}`, `${hold.token} operator an \u00fcpdate`)
@@ -307,8 +344,24 @@ test('arguments out of their range are refused', async () => {
 })
 
 test('URLs', async () => {
-  for (const wrong of ['', 'localhost:6379', 'http://x', 'redis://', 'redis://:0', 'redis://h:0', 'redis://h:70000', 'redis://h:x',
-    'redis://::1', 'redis://a,b', 'redis://h/x', 'redis://h?db=1', 'unix://relative', 'unix:///s?x=1', 'redis://u%:p@h', 7]) {
+  for (const wrong of [
+    '',
+    'localhost:6379',
+    'http://x',
+    'redis://',
+    'redis://:0',
+    'redis://h:0',
+    'redis://h:70000',
+    'redis://h:x',
+    'redis://::1',
+    'redis://a,b',
+    'redis://h/x',
+    'redis://h?db=1',
+    'unix://relative',
+    'unix:///s?x=1',
+    'redis://u%:p@h',
+    7,
+  ]) {
     assert.throws(() => new Client(wrong), { name: 'TypeError', code: 'ERR_INVALID_URL' }, `${wrong}`)
   }
   for (const unsupported of ['redis+sentinel://h/service', 'rediss+cluster://h', 'valkey+cluster://a,b']) {
@@ -320,8 +373,13 @@ test('URLs', async () => {
     assert.doesNotMatch(error.message, /secret/)
   }
   await raw.call('ACL', 'SETUSER', 'door', 'on', '>p@ss/w%', '~*', '&*', '+@all')
-  const places = [`redis://door:p@ss%2Fw%25@127.0.0.1:${server.port}`, `valkey://localhost:${server.port}/3`, new URL(url),
-    `unix://${server.words[1]}`, `unix://${server.words[1]}?db=3`]
+  const places = [
+    `redis://door:p@ss%2Fw%25@127.0.0.1:${server.port}`,
+    `valkey://localhost:${server.port}/3`,
+    new URL(url),
+    `unix://${server.words[1]}`,
+    `unix://${server.words[1]}?db=3`,
+  ]
   for (const place of places) {
     const other = new Client(place, { clientName: 'named' })
     await other.using('url', async () => assert.match(await raw.call('CLIENT', 'LIST'), /name=named/))
@@ -337,10 +395,16 @@ test('URLs', async () => {
 })
 
 test('whom the server refuses is told', async () => {
-  for (const [place, options] of [[url.replace('//', '//door:wrong@'), {}], [url, { user: 'nobody', password: 'x' }]]) {
+  for (const [place, options] of [
+    [url.replace('//', '//door:wrong@'), {}],
+    [url, { user: 'nobody', password: 'x' }],
+  ]) {
     const other = new Client(place, options)
     await rejects(other.connect(), fairlock.DeniedError, 'FAIRLOCK_DENIED')
-    await assert.rejects(other.lock('x'), (error) => error instanceof fairlock.DeniedError && /WRONGPASS/.test(error.message))
+    await assert.rejects(
+      other.lock('x'),
+      (error) => error instanceof fairlock.DeniedError && /WRONGPASS/.test(error.message),
+    )
     await other.close()
   }
   await raw.call('ACL', 'SETUSER', 'poor', 'on', '>p', '~nothing', '&*', '+@all')
@@ -376,19 +440,26 @@ test('close ends waits and holds', async () => {
   await new Client(url).close()
 })
 
-const script = (body) => start(process.execPath, ['--input-type=module', '-e', `
+const script = (body) =>
+  start(process.execPath, [
+    '--input-type=module',
+    '-e',
+    `
   import { createRequire } from 'node:module'
   const { Client } = createRequire('${folder}/')('${folder}/index.js')
   const client = new Client('${url}')
-  ${body}`])
+  ${body}`,
+  ])
 
 test('a program ends when nothing is under way', async () => {
   assert.equal(await script("await client.lock('u').then((hold) => hold.release())").ended, 0)
   assert.equal(await script("globalThis.hold = await client.lock('v')").ended, 0)
-  assert.equal(await script("await client.connect()").ended, 0)
+  assert.equal(await script('await client.connect()').ended, 0)
   await raw.call('DEL', 'v')
   const hold = await client.lock('u')
-  const waits = script("await client.lock('u', { wait: 300 }).catch((error) => process.exit(error.code === 'FAIRLOCK_TIMEOUT' ? 3 : 4))")
+  const waits = script(
+    "await client.lock('u', { wait: 300 }).catch((error) => process.exit(error.code === 'FAIRLOCK_TIMEOUT' ? 3 : 4))",
+  )
   assert.equal(await waits.ended, 3)
   await hold.release()
 })
@@ -402,10 +473,18 @@ test('threads have clients of their own', async () => {
       await client.close()
     })()`
   const tokens = new Set()
-  await Promise.all([1, 2, 3].map(() => new Promise((resolve, reject) => {
-    const worker = new Worker(code, { eval: true })
-    worker.on('message', (token) => tokens.add(token)).on('error', reject).on('exit', resolve)
-  })))
+  await Promise.all(
+    [1, 2, 3].map(
+      () =>
+        new Promise((resolve, reject) => {
+          const worker = new Worker(code, { eval: true })
+          worker
+            .on('message', (token) => tokens.add(token))
+            .on('error', reject)
+            .on('exit', resolve)
+        }),
+    ),
+  )
   assert.equal(tokens.size, 150)
   await raw.free('w')
 })

@@ -3,23 +3,43 @@
 // The package for Node while the server is killed, stopped, cut off or not there, clients are killed, and by TLS.
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
-import { build, cClient, Client, fairlock, folder, Peer, Proxy, run, Server, sleep, start, test, until } from './lab.mjs'
+import {
+  build,
+  cClient,
+  Client,
+  fairlock,
+  folder,
+  Peer,
+  Proxy,
+  run,
+  Server,
+  sleep,
+  start,
+  test,
+  until,
+} from './lab.mjs'
 
 const certificates = `${build}/tls/certificates`
-const script = (url, body) => start(process.execPath, ['--input-type=module', '-e', `
+const script = (url, body) =>
+  start(process.execPath, [
+    '--input-type=module',
+    '-e',
+    `
   import { createRequire } from 'node:module'
   const { Client } = createRequire('${folder}/')('${folder}/index.js')
   const client = new Client('${url}', { waiterMs: 2000, leaseMs: 2000 })
-  ${body}`])
+  ${body}`,
+  ])
 
 test('without a server, calls say so', async () => {
   const client = new Client('redis://127.0.0.1:1', { waiterMs: 2000 })
-  const fails = (promise) => assert.rejects(promise, (error) => {
-    assert.ok(error instanceof fairlock.ConnectionError, error.stack)
-    assert.equal(error.code, 'FAIRLOCK_UNREACHABLE')
-    assert.equal(error.cause.code, 'ECONNREFUSED')
-    return true
-  })
+  const fails = (promise) =>
+    assert.rejects(promise, (error) => {
+      assert.ok(error instanceof fairlock.ConnectionError, error.stack)
+      assert.equal(error.code, 'FAIRLOCK_UNREACHABLE')
+      assert.equal(error.cause.code, 'ECONNREFUSED')
+      return true
+    })
   await fails(client.connect())
   await fails(client.lock('a', { wait: 0 }))
   await fails(client.lock('a', { wait: 100 }))
@@ -96,17 +116,19 @@ test('cut connections lose nothing', async () => {
   const proxies = await Promise.all([1, 2, 3].map(() => Proxy.start(server.port)))
   const clients = proxies.map((proxy) => new Client(proxy.url))
   let [inside, last, goes] = [0, 0n, true]
-  const turns = clients.flatMap((client) => [1, 2, 3].map(async () => {
-    for (let i = 0; i < 40; i++) {
-      const hold = await client.lock('g')
-      assert.equal(++inside, 1)
-      assert.ok(hold.token > last)
-      last = hold.token
-      if (i % 8 === 0) await sleep(5)
-      inside--
-      await hold.release()
-    }
-  }))
+  const turns = clients.flatMap((client) =>
+    [1, 2, 3].map(async () => {
+      for (let i = 0; i < 40; i++) {
+        const hold = await client.lock('g')
+        assert.equal(++inside, 1)
+        assert.ok(hold.token > last)
+        last = hold.token
+        if (i % 8 === 0) await sleep(5)
+        inside--
+        await hold.release()
+      }
+    }),
+  )
   const cuts = (async () => {
     for (let i = 0; goes; i++) {
       await sleep(30 + Math.random() * 100)
@@ -132,7 +154,10 @@ test('two hundred aborts, with cuts, leave no hold', async () => {
   for (let i = 0; i < 200; i++) {
     const hold = await holder.lock('h')
     const controller = new AbortController()
-    const wait = client.lock('h', { signal: controller.signal }).then((next) => next.release(), () => {})
+    const wait = client.lock('h', { signal: controller.signal }).then(
+      (next) => next.release(),
+      () => {},
+    )
     if (i % 2 === 0) await new Promise(setImmediate)
     const release = hold.release()
     if (i % 10 === 0) proxy.cut()
@@ -148,7 +173,10 @@ test('two hundred aborts, with cuts, leave no hold', async () => {
 test('killed clients hold nobody up for long', async () => {
   const server = await Server.start()
   const client = new Client(server.url, { waiterMs: 2000 })
-  const dies = script(server.url, "globalThis.hold = await client.lock('i'); console.log('held'); setInterval(() => {}, 1000)")
+  const dies = script(
+    server.url,
+    "globalThis.hold = await client.lock('i'); console.log('held'); setInterval(() => {}, 1000)",
+  )
   await new Promise((resolve) => dies.stdout.once('data', resolve))
   const waits = script(server.url, "await client.lock('i')")
   await until(async () => (await server.raw.queue('i')).length === 1, 'the first in line')
@@ -165,10 +193,13 @@ test('killed clients hold nobody up for long', async () => {
 test('a stopped client loses its hold, and sees that when it goes on', async () => {
   const server = await Server.start()
   const client = new Client(server.url)
-  const stops = script(server.url, `
+  const stops = script(
+    server.url,
+    `
     const hold = await client.lock('j')
     console.log('held')
-    setInterval(() => { if (hold.lost) { console.log(hold.remaining); process.exit(0) } }, 10)`)
+    setInterval(() => { if (hold.lost) { console.log(hold.remaining); process.exit(0) } }, 10)`,
+  )
   await new Promise((resolve) => stops.stdout.once('data', resolve))
   stops.kill('SIGSTOP')
   const hold = await client.lock('j')
