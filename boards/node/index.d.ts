@@ -100,7 +100,8 @@ export class Hold extends EventEmitter {
   readonly signal: AbortSignal
 
   /**
-   * Releases the lock, which goes to the next in line. Rejects with LostError if the hold had ended before.
+   * Releases the lock, which goes to the next in line. Rejects with LostError if the hold had ended before;
+   * with ConnectionError if no answer came: it was carried out (FAIRLOCK_UNKNOWN), or the lease ends the hold.
    * Calling it again returns the same promise.
    */
   release(): Promise<void>

@@ -31,6 +31,12 @@ const script = (url, body) =>
   ${body}`,
   ])
 
+// A release whose answer a cut has cost: it was carried out, or the lease ends the hold.
+const released = (hold) =>
+  hold.release().catch((error) => {
+    if (error.code !== 'FAIRLOCK_UNKNOWN') throw error
+  })
+
 test('without a server, calls say so', async () => {
   const client = new Client('redis://127.0.0.1:1', { waiterMs: 2000 })
   const fails = (promise) =>
@@ -125,7 +131,7 @@ test('cut connections lose nothing', async () => {
         last = hold.token
         if (i % 8 === 0) await sleep(5)
         inside--
-        await hold.release()
+        await released(hold)
       }
     }),
   )
@@ -154,10 +160,7 @@ test('two hundred aborts, with cuts, leave no hold', async () => {
   for (let i = 0; i < 200; i++) {
     const hold = await holder.lock('h')
     const controller = new AbortController()
-    const wait = client.lock('h', { signal: controller.signal }).then(
-      (next) => next.release(),
-      () => {},
-    )
+    const wait = client.lock('h', { signal: controller.signal }).then(released, () => {})
     if (i % 2 === 0) await new Promise(setImmediate)
     const release = hold.release()
     if (i % 10 === 0) proxy.cut()
@@ -224,8 +227,9 @@ test('beside clients in C, with cuts, two never hold at once', async () => {
       const hold = await client.lock('k')
       const begun = monotonic()
       await sleep(3)
-      if (!hold.lost) holds.push([begun, monotonic(), hold.token])
-      await hold.release()
+      const ended = monotonic()
+      if (!hold.lost) holds.push([begun, ended, hold.token])
+      await released(hold)
       await sleep(Math.random() * 6)
     }
   })
