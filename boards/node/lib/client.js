@@ -9,6 +9,7 @@ const { parse } = require('./url.js')
 const FOREVER = 0xffffffff
 const RENEW = 0x7e7e7e7e
 const LONGEST_MS = 0x3fffffff
+const BUSY = -1
 const LOST = -4
 
 // Node has it since 18.18 and 20.
@@ -26,7 +27,7 @@ function number(name, value, least, most) {
 
 function bytesOf(name) {
   if (typeof name === 'string') return Buffer.from(name)
-  if (name instanceof Uint8Array) return name
+  if (name instanceof Uint8Array) return Buffer.from(name) // a copy
   throw Object.assign(new TypeError('the name of a lock is neither a string nor a Uint8Array'), {
     code: 'ERR_INVALID_ARG_TYPE',
   })
@@ -66,10 +67,12 @@ class Hold extends EventEmitter {
   #released = null // the promise of release()
   #controller = null
   #ended = null // the error, if it has ended before
+  #putBack
 
-  constructor(handle, name, token) {
+  constructor(handle, name, token, putBack) {
     super()
     this.#handle = handle
+    this.#putBack = putBack
     this.name = name
     this.token = token
     handle.self = new WeakRef(this)
@@ -144,7 +147,8 @@ class Hold extends EventEmitter {
     if (handle.lock === 0) return reject(this.#ended)
     handle.onClosed = () => reject(closed())
     handle.release((status) => {
-      handle.drop()
+      if (status === OK) this.#putBack(handle)
+      else handle.drop()
       if (status === OK) resolve()
       else if (status === LOST && this.#ended !== null) reject(this.#ended)
       else reject(errorOf(status, `release of ${quoted(this.name)}`, handle.engine))
@@ -232,6 +236,7 @@ class Client {
     const limit = limitOf(options)
     if (this.#closing) return reject(closed())
     if (signal?.aborted) return reject(signal.reason)
+    const putBack = (done) => this.#engine.putBack(done, bytes, limit)
     const handle = this.#engine.open(bytes, limit)
     if (typeof handle === 'number') return reject(errorOf(handle, `lock ${quoted(name)}`))
     const onAbort = () => {
@@ -246,8 +251,9 @@ class Client {
     handle.acquire(waitMs, leaseMs, (status) => {
       signal?.removeEventListener('abort', onAbort)
       const token = status === OK ? handle.token : 0n
-      if (token !== 0n) return resolve(new Hold(handle, name, token))
-      handle.drop()
+      if (token !== 0n) return resolve(new Hold(handle, name, token, putBack))
+      if (status === BUSY) putBack(handle)
+      else handle.drop()
       reject(errorOf(status === OK ? LOST : status, `lock ${quoted(name)}`, this.#engine))
     })
   }

@@ -50,6 +50,24 @@ test('a hold has a name, a token and a lease', async () => {
   await next.release() // the same promise
 })
 
+test('a lock that is used again keeps its subscription', async () => {
+  const other = new Client(url, { clientName: 'again' })
+  const subscriptions = async () => Number(/name=again .* sub=(\d+)/.exec(await raw.call('CLIENT', 'LIST'))[1])
+  const ids = new Set()
+  for (let i = 0; i < 10; i++) {
+    const hold = await other.lock('again')
+    ids.add((await raw.call('HKEYS', 'again'))[0])
+    await hold.release()
+    assert.equal(hold.remaining, 0)
+  }
+  assert.equal(ids.size, 1)
+  assert.equal(await subscriptions(), 1)
+  await Promise.all(Array.from({ length: 300 }, (_, i) => other.using(`again:${i}`, () => {})))
+  assert.ok((await subscriptions()) <= 256)
+  await until(async () => (await subscriptions()) === 0, 'the end of idle subscriptions')
+  await other.close()
+})
+
 test('a name is a string or bytes', async () => {
   const bytes = new Uint8Array([0, 255, 10, 123])
   const hold = await client.lock(bytes)
