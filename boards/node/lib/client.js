@@ -34,8 +34,9 @@ function bytesOf(name) {
 }
 
 function limitOf({ limit, shared }) {
-  if (limit !== undefined) return number('limit', limit, 1, 1000)
-  return shared ? 0 : -1
+  if (limit === undefined) return shared ? 0 : -1
+  if (number('limit', limit, 1, 1000) === limit) return limit
+  throw Object.assign(new RangeError(`limit is ${limit}, not a whole number`), { code: 'ERR_OUT_OF_RANGE' })
 }
 
 // A hold that nobody can reach any more cannot be released, so it is here.
@@ -172,6 +173,11 @@ class Client {
 
   constructor(url = 'redis://127.0.0.1:6379', options = {}) {
     const { place, secure, user, password, database } = parse(url)
+    if (options.tls !== undefined && !secure) {
+      throw Object.assign(new TypeError('options for TLS need a URL that begins with rediss://'), {
+        code: 'ERR_INVALID_ARG_VALUE',
+      })
+    }
     const tlsOptions = secure ? { ...(net.isIP(place.host) ? {} : { servername: place.host }), ...options.tls } : null
     const settings = { database, user, password }
     for (const name of ['leaseMs', 'waiterMs', 'claimMs', 'responseMs', 'connectMs']) {
@@ -194,10 +200,10 @@ class Client {
 
   connect() {
     return new Promise((resolve, reject) => {
-      if (this.#closing) return reject(closed())
+      if (this.#engine.isClosing) return reject(closed())
       this.#engine.connect((status) => {
         if (status === OK) resolve()
-        else reject(this.#closing ? closed() : errorOf(status, 'connect', this.#engine))
+        else reject(this.#engine.isClosing ? closed() : errorOf(status, 'connect', this.#engine))
       })
     })
   }
@@ -234,7 +240,7 @@ class Client {
     const leaseMs = lease === undefined ? RENEW : number('lease', lease, 100, LONGEST_MS)
     const bytes = bytesOf(name)
     const limit = limitOf(options)
-    if (this.#closing) return reject(closed())
+    if (this.#engine.isClosing) return reject(closed())
     if (signal?.aborted) return reject(signal.reason)
     const putBack = (done) => this.#engine.putBack(done, bytes, limit)
     const handle = this.#engine.open(bytes, limit)

@@ -111,6 +111,7 @@ class Engine {
   handles = new Map()
   pending = 0 // operations under way
   lastError = undefined // of the connection
+  isClosing = false
 
   /** place: { host, port } or { path }; secure: options of tls.connect(), or null */
   constructor(place, secure, options) {
@@ -136,7 +137,7 @@ class Engine {
 
   /** The handle is done with: it neither holds nor waits. */
   putBack(handle, name, limit) {
-    if (this.#whenLeft !== null || this.#idleCount >= MOST_IDLE || handle.lock === 0) return handle.drop()
+    if (this.isClosing || this.#idleCount >= MOST_IDLE || handle.lock === 0) return handle.drop()
     handle.isReleasing = false
     handle.onLost = handle.onAsked = handle.onClosed = null
     handle.idleSince = performance.now()
@@ -195,6 +196,7 @@ class Engine {
 
   /** Gives up all handles, and closes when the server knows, or after so many ms. */
   close(timeout, done) {
+    this.isClosing = true
     clearTimeout(this.#idleTimer)
     this.#idle.clear()
     for (const handle of [...this.handles.values()]) {
@@ -240,6 +242,7 @@ class Engine {
     if (wants & CONNECT && this.#socket === null) this.#open(t)
     if (this.#isOpen) this.#send(t)
     this.#read()
+    if (this.core === 0) return // a listener has closed the client
     if (this.#connects.length > 0 && wasm.ready(this.core)) this.#tellConnects(OK)
     const leaving = wasm.leaving(this.core)
     if (this.#whenLeft !== null && leaving === 0 && this.handles.size === 0) return this.#whenLeft()
@@ -284,7 +287,14 @@ class Engine {
   #open(t) {
     wasm.opening(this.core, t)
     const options = { ...this.place, autoSelectFamily: true }
-    const socket = this.secure ? tls.connect({ ...options, ...this.secure }) : net.connect(options)
+    let socket
+    try {
+      socket = this.secure ? tls.connect({ ...options, ...this.secure }) : net.connect(options)
+    } catch (error) {
+      this.lastError = error // options that Node refuses
+      this.#closed(UNREACHABLE)
+      return
+    }
     const ours = (function_) => (argument) => {
       if (socket === this.#socket) function_(argument)
     }
