@@ -15,7 +15,8 @@
  * Functions of one core must not be called at the same time, and in WebAssembly no two of one instance.
  *
  * Times are ms. `now` is a clock that never jumps, goes on while the machine sleeps, and wraps around at
- * 2^32; one that is up to a minute before the last that was passed counts as that. What has the name of a function in lock/driver.h is that function.
+ * 2^32; one that is up to a minute before the last that was passed counts as that. What has the name of
+ * a function in lock/driver.h is that function.
  */
 #ifndef FAIRLOCK_CORE_H
 #define FAIRLOCK_CORE_H
