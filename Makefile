@@ -426,7 +426,7 @@ scripts: ## write lock/scripts.c and lock/scripts/hashes.h anew from lock/script
 
 # What help lists; the rest is by help-all, whose last part but one is the suites of one part.
 FIRST := all demo install core firmware check test help-all
-TO_USE := demo board-demo all install uninstall deb core firmware arduino wasm node uart-bridge loops conformance-peer test clean
+TO_USE := demo board-demo all install uninstall deb core firmware arduino wasm node go uart-bridge loops conformance-peer test clean
 TO_CHANGE := check check-lock unit lint test-all fresh format size docs scripts packages help help-all
 TO_RELEASE := release-check test-release test-busy abi bench-peers corpus demo-picture dist dist-check failover-soak misra mutants mutants-found size-boards soak
 TARGETS := sed -n 's/^\([a-z][a-z-]*\):.*\#\# /\1\t/p' $(MAKEFILE_LIST) | sort -u
