@@ -80,7 +80,7 @@ type Client struct {
 	timer   *time.Timer
 	isArmed bool
 	due     uint32
-	isLate  bool // what was due was given a moment to be met by what had already come
+	isLate  bool // what is due then is an answer
 
 	isClosing bool
 	closed    chan struct{}
@@ -337,18 +337,22 @@ func (c *Client) readEvents() {
 	}
 }
 
+// If this program was stopped, the answer to a request may have come in time, and be unread still. Its reader gets this
+// long before the answer counts as late.
+const grace = 20 // ms
+
 // arm sets the timer. One that comes too early does no harm.
 func (c *Client) arm(now uint32) {
 	wait := c.core.deadline(c.core.at, now)
-	if c.isArmed && int32(c.due-now) <= int32(wait) {
+	// All that can be done at once was done. So what is due is an answer.
+	isLate := wait == 0
+	if isLate {
+		wait = grace
+	}
+	if c.isArmed && c.isLate == isLate && int32(c.due-now) <= int32(wait) {
 		return
 	}
-	c.isLate = false
-	c.wakeIn(now, wait)
-}
-
-func (c *Client) wakeIn(now, wait uint32) {
-	c.isArmed, c.due = true, now+wait
+	c.isArmed, c.isLate, c.due = true, isLate, now+wait
 	c.timer.Reset(time.Duration(wait) * time.Millisecond)
 }
 
@@ -359,18 +363,11 @@ func (c *Client) onTime() {
 	if c.core == nil {
 		return
 	}
-	c.isArmed = false
 	now := c.clock.now()
-	// If this program was stopped, what it has to read is there by now, and is not late. So the reader goes first.
-	if !c.isLate && c.core.deadline(c.core.at, now) == 0 {
-		c.isLate = true
-		c.wakeIn(now, 1)
-		return
-	}
-	c.isLate = false
-	if c.conn != nil {
+	if c.isLate && int32(c.due-now) <= 0 && c.conn != nil && !hasUnread(c.conn) {
 		c.core.received(c.core.at, 0, now)
 	}
+	c.isArmed = false
 	c.serve()
 }
 

@@ -208,58 +208,59 @@ func TestUnlockOfASilentServer(t *testing.T) {
 	must(t, lock(t, c, "silent").Unlock(background))
 }
 
-// A program that was stopped for longer than an answer may take reads what has come before it judges: it keeps its hold and
-// its connection. One that was stopped for longer than its lease does not believe in its hold.
-func TestAProgramThatIsStopped(t *testing.T) {
+// A program that was stopped for longer than an answer may take reads what has come before it judges: it keeps its
+// connection.
+func TestAnAnswerToAStoppedProgram(t *testing.T) {
 	s := newServer(t)
 	p := newProxy(t, s.address())
-	for during, isHeld := range map[time.Duration]bool{2500 * time.Millisecond: true, 11 * time.Second: false} {
-		during, isHeld := during, isHeld
-		t.Run(during.String(), func(t *testing.T) {
-			t.Parallel()
-			program := newProgram(t, &server{t: t, port: p.listener.Addr().(*net.TCPAddr).Port}, os.Args[0])
-			name := "stopped" + during.String()
-			program.say("acquire", name, 0, 0)
-			held := program.expect("held ")
-			taken := atomic.LoadInt32(&p.taken)
-			must(t, program.of.Process.Signal(syscall.SIGSTOP))
-			time.Sleep(during)
-			must(t, program.of.Process.Signal(syscall.SIGCONT))
-			program.say("holds", name)
-			if !isHeld {
-				program.expect("not-held")
-				return
-			}
-			program.expect(held)
-			program.say("release", name)
-			program.expect("released")
-			if now := atomic.LoadInt32(&p.taken); now != taken {
-				t.Fatal("it has connected again")
-			}
-		})
+	program := newProgram(t, p.port(), os.Args[0])
+	program.say("acquire", "stopped", 0, 0)
+	program.expect("held ")
+	atomic.StoreInt32(&p.silent, 1)
+	program.say("release", "stopped")
+	until(t, "it was released", func() bool { return s.isFree("stopped") })
+	must(t, program.of.Process.Signal(syscall.SIGSTOP))
+	atomic.StoreInt32(&p.silent, 0)
+	time.Sleep(2500 * time.Millisecond)
+	must(t, program.of.Process.Signal(syscall.SIGCONT))
+	program.expect("released")
+	if taken := atomic.LoadInt32(&p.taken); taken != 1 {
+		t.Fatal("it has connected again")
 	}
 }
 
-// Goroutines that compute all the time do not keep a lease from being renewed, on one processor either.
+// One that was stopped for longer than its lease does not believe in its hold; one that was stopped for less does.
+func TestAProgramThatIsStopped(t *testing.T) {
+	s := newServer(t)
+	short, long := newProgram(t, s.port, os.Args[0]), newProgram(t, s.port, os.Args[0])
+	short.say("acquire", "short", 0, 1500)
+	short.expect("held ")
+	long.say("acquire", "long", 0, 600000)
+	held := long.expect("held ")
+	for _, program := range []*program{short, long} {
+		must(t, program.of.Process.Signal(syscall.SIGSTOP))
+	}
+	time.Sleep(2 * time.Second)
+	for _, program := range []*program{short, long} {
+		must(t, program.of.Process.Signal(syscall.SIGCONT))
+	}
+	short.say("holds", "short")
+	short.expect("not-held")
+	long.say("holds", "long")
+	long.expect(held)
+	long.say("release", "long")
+	long.expect("released")
+}
+
+// A goroutine that computes all the time, on one processor, does not keep a lease from being renewed.
 func TestAProgramThatComputes(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s := newServer(t)
-	c := newClient(t, s.url(), fairlock.Options{Lease: time.Second})
+	c := newClient(t, s.url(), fairlock.Options{Lease: 3 * time.Second})
 	hold := lock(t, c, "computes")
-	stop := int32(0)
-	var all sync.WaitGroup
-	for i := 0; i < 3; i++ {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			for n := 0; atomic.LoadInt32(&stop) == 0; n++ {
-				_ = n * n
-			}
-		}()
+	for n, end := 0, time.Now().Add(4*time.Second); time.Now().Before(end); n++ {
+		_ = n * n
 	}
-	time.Sleep(3 * time.Second)
-	atomic.StoreInt32(&stop, 1)
-	all.Wait()
 	if hold.Err() != nil || hold.Remaining() == 0 {
 		t.Fatal(hold.Err())
 	}

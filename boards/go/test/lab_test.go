@@ -211,6 +211,7 @@ func newProxy(t testing.TB, address string) *proxy {
 	return p
 }
 
+func (p *proxy) port() int   { return p.listener.Addr().(*net.TCPAddr).Port }
 func (p *proxy) url() string { return "redis://" + p.listener.Addr().String() }
 
 func (p *proxy) serve(address string) {
@@ -268,8 +269,8 @@ type program struct {
 	heard chan string
 }
 
-func newProgram(t testing.TB, s *server, path string) *program {
-	command := exec.Command(path, "127.0.0.1", fmt.Sprint(s.port), "5000", "10000")
+func newProgram(t testing.TB, port int, path string) *program {
+	command := exec.Command(path, "127.0.0.1", fmt.Sprint(port), "5000", "10000")
 	in, err := command.StdinPipe()
 	must(t, err)
 	out, err := command.StdoutPipe()

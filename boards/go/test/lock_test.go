@@ -321,7 +321,7 @@ func TestOrderWithC(t *testing.T) {
 				}
 			}()
 		} else {
-			p := newProgram(t, s, build(t, "compat/this/client"))
+			p := newProgram(t, s.port, build(t, "compat/this/client"))
 			p.say("acquire", "order", 60000, 0)
 			go func() {
 				defer all.Done()
