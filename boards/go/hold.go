@@ -169,6 +169,21 @@ type bound struct {
 	end func(error)
 }
 
+// boundTo is the key by which a context that ends with a hold knows its parent.
+type boundTo struct{ *handle }
+
+// without is a context that lives on when the hold ends.
+func (h *handle) without(ctx context.Context) (context.Context, context.CancelFunc) {
+	parent, isBound := ctx.Value(boundTo{h}).(context.Context)
+	if !isBound {
+		return ctx, func() {}
+	}
+	if deadline, isThere := ctx.Deadline(); isThere {
+		return context.WithDeadline(parent, deadline)
+	}
+	return parent, func() {}
+}
+
 // bind takes one more, and forgets those that have ended, when there are many. With the mutex.
 func (h *handle) bind(one bound) {
 	if len(h.bound) == cap(h.bound) {
@@ -301,7 +316,7 @@ func (h *Hold) Context(parent context.Context) context.Context {
 	c := h.handle.client
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	ctx, end := withCause(parent)
+	ctx, end := withCause(context.WithValue(parent, boundTo{h.handle}, parent))
 	if h.handle.err != nil {
 		end(h.handle.err)
 	} else {
@@ -329,11 +344,13 @@ func (h *Hold) keep() {
 
 // Unlock releases the lock, which goes to the next in line, and waits until the server knows or ctx ends; then, or if
 // ctx has ended before, the release goes on in the background. It returns ErrLost if the hold had ended by itself
-// before, and ErrNotHeld if Unlock was called before.
+// before, and ErrNotHeld if Unlock was called before. ctx may be a Context of the hold, whose end by Unlock does not count.
 func (h *Hold) Unlock(ctx context.Context) error {
 	lock := h.handle
 	c := lock.client
 	runtime.SetFinalizer(h, nil)
+	ctx, cancel := lock.without(ctx)
+	defer cancel()
 	c.mutex.Lock()
 	if lock.isReleasing || lock.lock == 0 {
 		err := &Error{Op: "unlock", Name: lock.name, Err: ErrNotHeld}

@@ -206,6 +206,33 @@ func TestCause(t *testing.T) {
 	}
 }
 
+// The context of a hold ends by Unlock, which does not go by that.
+func TestUnlockWithTheContextOfTheHold(t *testing.T) {
+	s := newServer(t)
+	c := newClient(t, s.url(), fairlock.Options{})
+	for i := 0; i < 20; i++ {
+		hold := lock(t, c, "own")
+		ctx := hold.Context(background)
+		inside, cancel := context.WithTimeout(ctx, soon)
+		if i%2 == 0 {
+			inside = ctx
+		}
+		must(t, hold.Unlock(inside))
+		if ctx.Err() == nil {
+			t.Fatal("it has not ended")
+		}
+		cancel()
+	}
+	parent, cancel := context.WithCancel(background)
+	hold := lock(t, c, "own")
+	ctx := hold.Context(parent)
+	cancel()
+	<-ctx.Done()
+	if err := hold.Unlock(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
 // A context that has ended does not keep a release from being sent.
 func TestUnlockWithAnEndedContext(t *testing.T) {
 	s := newServer(t)
