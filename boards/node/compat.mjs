@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The package for Node as a program that is driven by lines, which tests/interop/RELEASES.md describes:
 //   make compat CLIENT="node boards/node/compat.mjs"
+// And by one line more, "work NAME LIMIT", for test_mixed.py, which tests/interop/client.c explains.
 // PACKAGE: the folder of the package; by default that which `make node` makes.
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -10,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 const here = path.dirname(fileURLToPath(import.meta.url))
 const folder = path.resolve(process.env.PACKAGE ?? path.join(here, '../../build/node/package'))
 const require = createRequire(import.meta.url)
+const { Client } = require(folder)
 const { Engine } = require(path.join(folder, 'lib/engine.js'))
 
 const [host, port, waiterMs, leaseMs] = process.argv.slice(2)
@@ -40,6 +42,48 @@ function acquire(handle, wait, lease) {
 const release = (handle) =>
   new Promise((resolve) => handle.release(resolve)).then((status) => answer(status, () => 'released'))
 
+// One of two locks after the other, the second often shared, and now and then for 4 s, until another line comes.
+let stops = false
+const nowUs = () => process.hrtime.bigint() / 1000n
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+// Tells until when it believed in its hold: the clock is read before the belief.
+async function workIn(client, name, limit, ms) {
+  const at = nowUs()
+  const tell = (what, error) =>
+    say(`${what} ${name} ${error === undefined ? 0 : error.code === 'FAIRLOCK_TIMEOUT' ? -2 : error.code}`)
+  const hold = await client
+    .lock(name, { wait: 120000, ...(limit > 0 ? { limit } : {}) })
+    .catch((error) => tell('acquired', error))
+  if (hold === undefined) return
+  tell('acquired')
+  const begun = nowUs()
+  let seen = 0n
+  for (let now = begun; seen === 0n || now < begun + BigInt(ms) * 1000n; now = nowUs()) {
+    if (hold.remaining === 0) break
+    seen = now
+    await pause(1)
+  }
+  if (seen > 0n) say(`hold ${name} ${limit} ${at} ${begun} ${seen} ${hold.token}`)
+  await hold.release().then(
+    () => tell('released'),
+    (error) => tell('released', error),
+  )
+}
+
+async function work(name, limit) {
+  const client = new Client(`redis://${host}:${port}`, { waiterMs: Number(waiterMs), leaseMs: Number(leaseMs) })
+  const oneOf = (count) => Math.floor(Math.random() * count)
+  while (!stops) {
+    const isSecond = oneOf(2) === 1
+    const isShared = isSecond && oneOf(4) > 0
+    const ms = oneOf(200) === 0 ? 4000 : oneOf(20)
+    await workIn(client, isSecond ? `${name}.shared` : name, isShared ? Number(limit) : 0, ms)
+    await pause(oneOf(20))
+  }
+  say('done')
+}
+
 const verbs = {
   id: (name) => say(`id ${handleOf(name, -1).id}`),
   acquire: (name, wait, lease) => acquire(handleOf(name, -1), wait, lease),
@@ -58,7 +102,9 @@ engine.connect(async (status) => {
   say('ready')
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const [verb, ...words] = line.split(' ')
-    if (verbs[verb] === undefined) say('unsupported')
+    if (verb === 'stop') stops = true
+    else if (verb === 'work') void work(...words)
+    else if (verbs[verb] === undefined) say('unsupported')
     else await verbs[verb](...words)
   }
   process.exit(0) // what it holds or waits for ends with its connection and its lease

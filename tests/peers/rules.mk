@@ -7,9 +7,10 @@ PEERS_REDISSON := $(lastword $(REDISSON))
 PEERS_REDISSON_JARS := $(BUILD)/interop/$(PEERS_REDISSON)/lib
 PEERS_PROGRAMS := $(addprefix $(BUILD)/tests/peers/,peers sharing test_analyse contender sharer)
 PEERS_READY := $(PEERS)/go $(PEERS)/python/ready $(PEERS)/node/ready $(PEERS)/java/ready $(PEERS)/etcd/ready
+PEERS_READY += $(BUILD)/node/fairlock-$(VERSION).tgz
 
 $(call needs,$(BUILD)/tests/peers/contender,libhiredis-dev)
-$(call needs,bench-peers,go=golang-go python3 pip3=python3-pip npm=nodejs npm=npm interop/redisson \
+$(call needs,bench-peers,go=golang-go python3 pip3=python3-pip npm=nodejs npm=npm interop/redisson compiler/wasm \
   $(BUILD)/tests/peers/contender $(BUILD)/redis-server)
 
 $(BUILD)/tests/peers/peers: $(patsubst %,$(BUILD)/tests/peers/%.o,peers programs analyse draw) $(BUILD)/tests/svg.o $(SUPPORT)

@@ -9,6 +9,7 @@ const { parse } = require('./url.js')
 const FOREVER = 0xffffffff
 const RENEW = 0x7e7e7e7e
 const LONGEST_MS = 0x3fffffff
+const BUSY = -1
 const LOST = -4
 
 // Node has it since 18.18 and 20.
@@ -26,15 +27,16 @@ function number(name, value, least, most) {
 
 function bytesOf(name) {
   if (typeof name === 'string') return Buffer.from(name)
-  if (name instanceof Uint8Array) return name
+  if (name instanceof Uint8Array) return Buffer.from(name) // a copy
   throw Object.assign(new TypeError('the name of a lock is neither a string nor a Uint8Array'), {
     code: 'ERR_INVALID_ARG_TYPE',
   })
 }
 
 function limitOf({ limit, shared }) {
-  if (limit !== undefined) return number('limit', limit, 1, 1000)
-  return shared ? 0 : -1
+  if (limit === undefined) return shared ? 0 : -1
+  if (number('limit', limit, 1, 1000) === limit) return limit
+  throw Object.assign(new RangeError(`limit is ${limit}, not a whole number`), { code: 'ERR_OUT_OF_RANGE' })
 }
 
 // A hold that nobody can reach any more cannot be released, so it is here.
@@ -66,10 +68,12 @@ class Hold extends EventEmitter {
   #released = null // the promise of release()
   #controller = null
   #ended = null // the error, if it has ended before
+  #putBack
 
-  constructor(handle, name, token) {
+  constructor(handle, name, token, putBack) {
     super()
     this.#handle = handle
+    this.#putBack = putBack
     this.name = name
     this.token = token
     handle.self = new WeakRef(this)
@@ -144,7 +148,8 @@ class Hold extends EventEmitter {
     if (handle.lock === 0) return reject(this.#ended)
     handle.onClosed = () => reject(closed())
     handle.release((status) => {
-      handle.drop()
+      if (status === OK) this.#putBack(handle)
+      else handle.drop()
       if (status === OK) resolve()
       else if (status === LOST && this.#ended !== null) reject(this.#ended)
       else reject(errorOf(status, `release of ${quoted(this.name)}`, handle.engine))
@@ -168,6 +173,11 @@ class Client {
 
   constructor(url = 'redis://127.0.0.1:6379', options = {}) {
     const { place, secure, user, password, database } = parse(url)
+    if (options.tls !== undefined && !secure) {
+      throw Object.assign(new TypeError('options for TLS need a URL that begins with rediss://'), {
+        code: 'ERR_INVALID_ARG_VALUE',
+      })
+    }
     const tlsOptions = secure ? { ...(net.isIP(place.host) ? {} : { servername: place.host }), ...options.tls } : null
     const settings = { database, user, password }
     for (const name of ['leaseMs', 'waiterMs', 'claimMs', 'responseMs', 'connectMs']) {
@@ -190,10 +200,10 @@ class Client {
 
   connect() {
     return new Promise((resolve, reject) => {
-      if (this.#closing) return reject(closed())
+      if (this.#engine.isClosing) return reject(closed())
       this.#engine.connect((status) => {
         if (status === OK) resolve()
-        else reject(this.#closing ? closed() : errorOf(status, 'connect', this.#engine))
+        else reject(this.#engine.isClosing ? closed() : errorOf(status, 'connect', this.#engine))
       })
     })
   }
@@ -230,8 +240,9 @@ class Client {
     const leaseMs = lease === undefined ? RENEW : number('lease', lease, 100, LONGEST_MS)
     const bytes = bytesOf(name)
     const limit = limitOf(options)
-    if (this.#closing) return reject(closed())
+    if (this.#engine.isClosing) return reject(closed())
     if (signal?.aborted) return reject(signal.reason)
+    const putBack = (done) => this.#engine.putBack(done, bytes, limit)
     const handle = this.#engine.open(bytes, limit)
     if (typeof handle === 'number') return reject(errorOf(handle, `lock ${quoted(name)}`))
     const onAbort = () => {
@@ -246,8 +257,9 @@ class Client {
     handle.acquire(waitMs, leaseMs, (status) => {
       signal?.removeEventListener('abort', onAbort)
       const token = status === OK ? handle.token : 0n
-      if (token !== 0n) return resolve(new Hold(handle, name, token))
-      handle.drop()
+      if (token !== 0n) return resolve(new Hold(handle, name, token, putBack))
+      if (status === BUSY) putBack(handle)
+      else handle.drop()
       reject(errorOf(status === OK ? LOST : status, `lock ${quoted(name)}`, this.#engine))
     })
   }

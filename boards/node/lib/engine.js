@@ -2,6 +2,7 @@
 'use strict'
 // One connection to a server, and the handles that use it: carries the core's bytes, and tells it the time.
 const net = require('node:net')
+const { performance } = require('node:perf_hooks')
 const tls = require('node:tls')
 const { now } = require('./clock.js')
 const { create, memory, next, text, wasm, withBytes } = require('./core.js')
@@ -19,6 +20,11 @@ const [ENDED, LOST, ASKED] = [1, 2, 3]
 
 const LONGEST_TIMER = 0x7fffffff
 
+// Handles that are done are kept for this long, so many at most: who locks the same name again then needs no new
+// subscription for it.
+const IDLE_MS = 5000
+const MOST_IDLE = 256
+
 // TLS has failed because a certificate or key, theirs or ours, is not accepted.
 const untrusted = (error) => /CERT|SELF_SIGNED|UNABLE_TO_|UNKNOWN_CA|HOSTNAME|BAD_CERTIFICATE/.test(error.code ?? '')
 
@@ -33,6 +39,7 @@ class Handle {
     this.onAsked = null // (words)
     this.onClosed = null // () the client is closed while this one is in use
     this.isReleasing = false
+    this.idleSince = 0
   }
 
   #begin(status, done) {
@@ -97,10 +104,14 @@ class Engine {
   #nextKey = 0
   #connects = [] // who waits for a connection: functions of (status)
   #whenLeft = null
+  #idle = new Map() // name and limit to handles that are done, the oldest first
+  #idleCount = 0
+  #idleTimer = null
 
   handles = new Map()
   pending = 0 // operations under way
   lastError = undefined // of the connection
+  isClosing = false
 
   /** place: { host, port } or { path }; secure: options of tls.connect(), or null */
   constructor(place, secure, options) {
@@ -113,10 +124,42 @@ class Engine {
 
   /** limit: -1: exclusive, 0: shared, or at most so many. Returns a handle, or a status. */
   open(name, limit) {
+    const idle = this.#idle.size > 0 ? this.#idle.get(`${limit} ${name.latin1Slice()}`)?.pop() : undefined
+    if (idle !== undefined) {
+      this.#idleCount--
+      return idle
+    }
     const handle = new Handle(this, name, limit, ++this.#nextKey >>> 0)
     if (handle.lock === 0) return wasm.status(this.core)
     this.handles.set(handle.key, handle)
     return handle
+  }
+
+  /** The handle is done with: it neither holds nor waits. */
+  putBack(handle, name, limit) {
+    if (this.isClosing || this.#idleCount >= MOST_IDLE || handle.lock === 0) return handle.drop()
+    handle.isReleasing = false
+    handle.onLost = handle.onAsked = handle.onClosed = null
+    handle.idleSince = performance.now()
+    const key = `${limit} ${name.latin1Slice()}`
+    const list = this.#idle.get(key)
+    if (list === undefined) this.#idle.set(key, [handle])
+    else list.push(handle)
+    this.#idleCount++
+    this.#idleTimer ??= setTimeout(() => this.#dropIdle(), IDLE_MS).unref()
+  }
+
+  #dropIdle() {
+    this.#idleTimer = null
+    const now_ = performance.now()
+    for (const [key, list] of this.#idle) {
+      while (list.length > 0 && now_ - list[0].idleSince >= IDLE_MS) {
+        list.shift().drop()
+        this.#idleCount--
+      }
+      if (list.length === 0) this.#idle.delete(key)
+    }
+    if (this.#idleCount > 0) this.#idleTimer = setTimeout(() => this.#dropIdle(), IDLE_MS).unref()
   }
 
   /** Services the connection soon: once for all that is begun in the same turn of the loop. */
@@ -153,6 +196,9 @@ class Engine {
 
   /** Gives up all handles, and closes when the server knows, or after so many ms. */
   close(timeout, done) {
+    this.isClosing = true
+    clearTimeout(this.#idleTimer)
+    this.#idle.clear()
     for (const handle of [...this.handles.values()]) {
       if (!handle.isReleasing) this.#leave(handle)
     }
@@ -196,6 +242,7 @@ class Engine {
     if (wants & CONNECT && this.#socket === null) this.#open(t)
     if (this.#isOpen) this.#send(t)
     this.#read()
+    if (this.core === 0) return // a listener has closed the client
     if (this.#connects.length > 0 && wasm.ready(this.core)) this.#tellConnects(OK)
     const leaving = wasm.leaving(this.core)
     if (this.#whenLeft !== null && leaving === 0 && this.handles.size === 0) return this.#whenLeft()
@@ -240,7 +287,14 @@ class Engine {
   #open(t) {
     wasm.opening(this.core, t)
     const options = { ...this.place, autoSelectFamily: true }
-    const socket = this.secure ? tls.connect({ ...options, ...this.secure }) : net.connect(options)
+    let socket
+    try {
+      socket = this.secure ? tls.connect({ ...options, ...this.secure }) : net.connect(options)
+    } catch (error) {
+      this.lastError = error // options that Node refuses
+      this.#closed(UNREACHABLE)
+      return
+    }
     const ours = (function_) => (argument) => {
       if (socket === this.#socket) function_(argument)
     }

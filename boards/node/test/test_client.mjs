@@ -33,6 +33,17 @@ const rejects = (promise, class_, code) =>
     return true
   })
 
+const script = (body) =>
+  start(process.execPath, [
+    '--input-type=module',
+    '-e',
+    `
+  import { createRequire } from 'node:module'
+  const { Client } = createRequire('${folder}/')('${folder}/index.js')
+  const client = new Client('${url}')
+  ${body}`,
+  ])
+
 test('a hold has a name, a token and a lease', async () => {
   const hold = await client.lock('a')
   assert.equal(hold.name, 'a')
@@ -48,6 +59,24 @@ test('a hold has a name, a token and a lease', async () => {
   assert.ok(next.token > hold.token)
   await next.release()
   await next.release() // the same promise
+})
+
+test('a lock that is used again keeps its subscription', async () => {
+  const other = new Client(url, { clientName: 'again' })
+  const subscriptions = async () => Number(/name=again .* sub=(\d+)/.exec(await raw.call('CLIENT', 'LIST'))[1])
+  const ids = new Set()
+  for (let i = 0; i < 10; i++) {
+    const hold = await other.lock('again')
+    ids.add((await raw.call('HKEYS', 'again'))[0])
+    await hold.release()
+    assert.equal(hold.remaining, 0)
+  }
+  assert.equal(ids.size, 1)
+  assert.equal(await subscriptions(), 1)
+  await Promise.all(Array.from({ length: 300 }, (_, i) => other.using(`again:${i}`, () => {})))
+  assert.ok((await subscriptions()) <= 256)
+  await until(async () => (await subscriptions()) === 0, 'the end of idle subscriptions')
+  await other.close()
 })
 
 test('a name is a string or bytes', async () => {
@@ -231,6 +260,23 @@ test('after a blocked loop, the hold is lost at once', async () => {
   await Promise.all([short.close(), long.close()])
 })
 
+test('a hold does not outlive the sleep of the machine', async () => {
+  const child = script(`
+    const os = (await import('node:os')).default
+    const [wall, up] = [Date.now, os.uptime]
+    let slept = 0
+    Date.now = () => wall() + slept
+    const hold = await client.lock('sleeps')
+    Date.now = () => wall() + 3600000 // the clock is set
+    if (hold.remaining === 0) process.exit(3)
+    slept = 40000
+    Date.now = () => wall() + slept
+    os.uptime = () => up() + slept / 1000
+    process.exit(hold.remaining === 0 && hold.lost ? 0 : 4)`)
+  assert.equal(await child.ended, 0)
+  await raw.call('DEL', 'sleeps')
+})
+
 test('the signal aborts with the release', async () => {
   const hold = await client.lock('i')
   const { signal } = hold
@@ -334,10 +380,19 @@ test('arguments out of their range are refused', async () => {
   await assert.rejects(client.lock('{x}'), { code: 'FAIRLOCK_INVALID' })
   await assert.rejects(client.lock('x'.repeat(4097)), { code: 'FAIRLOCK_TOO_LONG' })
   await assert.rejects(client.lock(7), { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' })
-  for (const options of [{ wait: -1 }, { wait: NaN }, { lease: 0 }, { lease: 99 }, { limit: 0 }, { limit: 1001 }]) {
+  for (const options of [
+    { wait: -1 },
+    { wait: NaN },
+    { lease: 0 },
+    { lease: 99 },
+    { limit: 0 },
+    { limit: 1.5 },
+    { limit: 1001 },
+  ]) {
     await assert.rejects(client.lock('x', options), { name: 'RangeError', code: 'ERR_OUT_OF_RANGE' })
   }
   await assert.rejects(client.lock('x', { wait: '1' }), { name: 'TypeError' })
+  assert.throws(() => new Client(url, { tls: {} }), { name: 'TypeError' })
   assert.throws(() => new Client(url, { waiterMs: 1 }), { name: 'RangeError', code: 'FAIRLOCK_INVALID' })
   assert.throws(() => new Client(url, { clientId: 'a:b' }), { code: 'FAIRLOCK_INVALID' })
   assert.throws(() => new Client(url, { leaseMs: 'long' }), { name: 'TypeError' })
@@ -440,16 +495,19 @@ test('close ends waits and holds', async () => {
   await new Client(url).close()
 })
 
-const script = (body) =>
-  start(process.execPath, [
-    '--input-type=module',
-    '-e',
-    `
-  import { createRequire } from 'node:module'
-  const { Client } = createRequire('${folder}/')('${folder}/index.js')
-  const client = new Client('${url}')
-  ${body}`,
-  ])
+test('a listener may close the client', async () => {
+  const other = new Client(url, { leaseMs: 600 })
+  const holds = await Promise.all(['r', 's', 't'].map((name) => other.lock(name)))
+  const closed = new Promise((resolve) => {
+    holds[0].signal.addEventListener('abort', () => {
+      resolve(other.close())
+      rejects(other.lock('u'), fairlock.ClosedError, 'FAIRLOCK_CLOSED')
+    })
+  })
+  await raw.call('DEL', 'r')
+  await closed
+  assert.equal(await raw.call('EXISTS', 'r', 's', 't', 'u'), 0)
+})
 
 test('a program ends when nothing is under way', async () => {
   assert.equal(await script("await client.lock('u').then((hold) => hold.release())").ended, 0)

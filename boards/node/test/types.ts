@@ -5,6 +5,7 @@ import { Client, FairlockError, LostError, TimeoutError, Hold, type LockOptions,
 
 // Is not called.
 export async function mistakes(client: Client): Promise<void> {
+  new Client(new URL('rediss://localhost'), { tls: { servername: 'localhost', ca: 'a certificate' } })
   // @ts-expect-error: no such option
   await client.lock('types', { waits: 1 })
   // @ts-expect-error: a try has no wait
@@ -22,7 +23,7 @@ export async function mistakes(client: Client): Promise<void> {
 }
 
 async function work(): Promise<string> {
-  const client = new Client(process.argv[2], { clientId: 'types', waiterMs: 5000, tls: { servername: 'localhost' } })
+  const client = new Client(process.argv[2], { clientId: 'types', waiterMs: 5000 })
   await client.connect()
   const options: LockOptions = { wait: 1000, lease: 2000, signal: AbortSignal.timeout(5000) }
   const hold: Hold = await client.lock('types', options)
