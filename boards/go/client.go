@@ -69,6 +69,7 @@ type Client struct {
 	core    *core // nil: closed
 	handles map[uint32]*handle
 	lastKey uint32
+	idle    idleLocks
 
 	conn       net.Conn
 	wake       chan struct{} // tells conn's writer that there is something to send
@@ -206,6 +207,7 @@ func (c *Client) Close() error {
 				h.quit()
 			}
 		}
+		c.dropIdle(time.Now().Add(time.Hour))
 		c.serve()
 	}
 	c.mutex.Unlock()
@@ -233,6 +235,9 @@ func (c *Client) end() {
 	}
 	c.cut()
 	c.timer.Stop()
+	if c.idle.timer != nil {
+		c.idle.timer.Stop()
+	}
 	c.core = nil
 	c.tellConnecting(ErrClosed)
 	close(c.closed)

@@ -105,10 +105,9 @@ func (c *Client) begin(name string, limit int, wait, lease uint32) (*handle, err
 // A handle is a lock of the engine's, from the begin of an acquire to the end of a release. All of it is its client's
 // mutex's, but the channels.
 type handle struct {
-	client      *Client
-	name        string
-	key         uint32
-	lock        uint32
+	client *Client
+	kind
+	address
 	token       uint64
 	ended       chan Status   // the status of the operation under way
 	isQuit      chan struct{} // closed: the client was closed
@@ -123,13 +122,18 @@ type handle struct {
 
 // add returns a new handle, or nil and a status. With the mutex.
 func (c *Client) add(name string, limit int) (*handle, Status) {
-	c.lastKey++
-	lock, status := c.core.add(name, limit, c.lastKey)
-	if lock == 0 {
-		return nil, status
+	of := kind{name, limit}
+	at, isThere := c.idle.take(of)
+	if !isThere {
+		c.lastKey++
+		lock, status := c.core.add(name, limit, c.lastKey)
+		if lock == 0 {
+			return nil, status
+		}
+		at = address{lock, c.lastKey}
 	}
 	h := &handle{
-		client: c, name: name, key: c.lastKey, lock: lock,
+		client: c, kind: of, address: at,
 		ended: make(chan Status, 1), isQuit: make(chan struct{}), done: make(chan struct{}), asked: make(chan string, 1),
 	}
 	c.handles[h.key] = h
@@ -210,6 +214,20 @@ func (h *handle) drop() {
 	delete(h.client.handles, h.key)
 }
 
+// putBack is for one that neither holds nor waits. With the mutex.
+func (h *handle) putBack() {
+	c := h.client
+	if h.lock == 0 || c.isClosing || !c.idle.put(h.kind, h.address) {
+		h.drop()
+		return
+	}
+	h.lock = 0
+	delete(c.handles, h.key)
+	if c.idle.timer == nil {
+		c.idle.timer = time.AfterFunc(idleTime, c.onIdle)
+	}
+}
+
 // finish ends the hold for those who watch it. With the mutex.
 func (h *handle) finish(err error) {
 	if h.err != nil {
@@ -259,7 +277,11 @@ func (h *handle) hold(status Status) (*Hold, error) {
 		if status != ok {
 			err = c.errorOf("lock", h.name, status)
 		}
-		h.drop()
+		if status == ErrBusy {
+			h.putBack()
+		} else {
+			h.drop()
+		}
 		c.serve()
 		return nil, err
 	}
@@ -368,12 +390,13 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	case status := <-lock.ended:
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
+		if status == ok {
+			lock.putBack()
+			return nil
+		}
 		lock.drop()
 		c.serve()
-		if status != ok {
-			return c.errorOf("unlock", lock.name, status)
-		}
-		return nil
+		return c.errorOf("unlock", lock.name, status)
 	case <-lock.isQuit:
 		return &Error{Op: "unlock", Name: lock.name, Err: ErrClosed}
 	case <-ctx.Done():

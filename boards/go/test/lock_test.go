@@ -108,6 +108,29 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// A lock that is used again soon is not subscribed to again, and one that is not used is forgotten.
+func TestUsedAgain(t *testing.T) {
+	s := newServer(t)
+	c := newClient(t, s.url(), fairlock.Options{})
+	holder := newClient(t, s.url(), fairlock.Options{})
+	channels := func() string { return s.ask("PUBSUB", "CHANNELS", "redisson_lock__channel:{again}*") }
+	ids := map[string]bool{}
+	for i := 0; i < 5; i++ {
+		hold := lock(t, holder, "again")
+		got := make(chan *fairlock.Hold)
+		go func() { got <- lock(t, c, "again") }()
+		s.waitFor("again", 1)
+		must(t, hold.Unlock(background))
+		next := <-got
+		ids[next.ID()] = true
+		must(t, next.Unlock(background))
+	}
+	if len(ids) != 1 || channels() == "0" {
+		t.Fatal(ids, channels())
+	}
+	until(t, "it is forgotten", func() bool { return channels() == "0" })
+}
+
 // One counter, which only the lock guards, so that the race detector looks, too.
 func TestThousandGoroutines(t *testing.T) {
 	s := newServer(t)

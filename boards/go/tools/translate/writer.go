@@ -190,10 +190,21 @@ func (w *writer) write(name string) {
 			isDead = w.instruction(op)
 		}
 	}
-	body := strings.Join(w.lines, "\n")
+	body := w.dropUnread(strings.Join(w.lines, "\n"))
 	fmt.Fprintf(&w.out, "\nfunc (m *machine) %s%s {\n", name, s)
 	w.declare(body)
 	fmt.Fprintf(&w.out, "%s\n}\n", body)
+}
+
+// dropUnread leaves out the variables of results that nobody reads.
+func (w *writer) dropUnread(body string) string {
+	for i := range w.temps {
+		name := fmt.Sprintf("t%d", i)
+		if len(regexp.MustCompile(`\b`+name+`\b`).FindAllString(body, 2)) == 1 {
+			body = regexp.MustCompile(`(?m)^`+name+` = (m\.\w+\(.*\))$`).ReplaceAllString(body, "$1")
+		}
+	}
+	return body
 }
 
 // declare writes the variables, all at the beginning, because no goto may jump over one.
