@@ -72,7 +72,10 @@ type Client struct {
 	idle    idleLocks
 
 	conn       net.Conn
-	wake       chan struct{} // tells conn's writer that there is something to send
+	socket     *socket     // of conn; nil: not known
+	rest       chan []byte // what conn's writer has to write
+	isWriting  bool        // conn's writer
+	output     []byte
 	attempt    context.CancelFunc
 	attempts   int
 	lastErr    error // of a connection
@@ -252,8 +255,8 @@ func (c *Client) cut() {
 	c.attempts++
 	if c.conn != nil {
 		c.conn.Close()
-		close(c.wake)
-		c.conn = nil
+		close(c.rest)
+		c.conn, c.socket, c.isWriting = nil, nil, false
 	}
 }
 
@@ -303,12 +306,7 @@ func (c *Client) serve() {
 	if wants&wantConnect != 0 && c.conn == nil && c.attempt == nil {
 		c.open(now)
 	}
-	if c.conn != nil && c.core.output(c.core.at, now) > 0 {
-		select {
-		case c.wake <- struct{}{}:
-		default: // it has been told
-		}
-	}
+	c.send(now)
 	c.readEvents()
 	if len(c.connecting) > 0 && c.core.ready(c.core.at) != 0 {
 		c.tellConnecting(Status(ok))
@@ -346,6 +344,22 @@ func (c *Client) readEvents() {
 // long before the answer counts as late.
 const grace = 20 // ms
 
+// send writes what there is to send, as far as there is room for it; the rest is left to the connection's writer, so that
+// nobody has to wait for a server that does not read. The engine is told before that it was sent: an answer may come
+// before the call that writes has returned.
+func (c *Client) send(now uint32) {
+	for c.conn != nil && !c.isWriting {
+		n := c.core.takeOutput(c.output, now)
+		if n == 0 {
+			return
+		}
+		if written := c.socket.writeNow(c.output[:n]); written < n {
+			c.isWriting = true
+			c.rest <- c.output[written:n]
+		}
+	}
+}
+
 // arm sets the timer. One that comes too early does no harm.
 func (c *Client) arm(now uint32) {
 	wait := c.core.deadline(c.core.at, now)
@@ -369,7 +383,7 @@ func (c *Client) onTime() {
 		return
 	}
 	now := c.clock.now()
-	if c.isLate && int32(c.due-now) <= 0 && c.conn != nil && !hasUnread(c.conn) {
+	if c.isLate && int32(c.due-now) <= 0 && c.conn != nil && !c.socket.hasUnread() {
 		c.core.received(c.core.at, 0, now)
 	}
 	c.isArmed = false
@@ -398,10 +412,11 @@ func (c *Client) open(now uint32) {
 			c.lastErr = err
 			c.broken(statusOf(err))
 		} else {
-			c.conn, c.wake = conn, make(chan struct{}, 1)
+			c.conn, c.socket, c.rest = conn, socketOf(conn), make(chan []byte, 1)
+			c.output = make([]byte, bufferSize) // the former writer may still have the last one
 			c.core.opened(c.core.at, c.clock.now())
 			go c.read(conn)
-			go c.write(conn, c.wake)
+			go c.write(conn, c.rest)
 		}
 		c.serve()
 	}()
@@ -455,28 +470,17 @@ func (c *Client) read(conn net.Conn) {
 	}
 }
 
-// write is a goroutine of a connection, so that nobody has to wait for a server that does not read. The engine is told
-// before that it was sent: an answer may come before the call that writes has returned.
-func (c *Client) write(conn net.Conn, wake chan struct{}) {
-	buffer := make([]byte, bufferSize)
-	for range wake {
-		for {
-			n := 0
-			c.mutex.Lock()
-			if c.conn == conn {
-				n = c.core.takeOutput(buffer, c.clock.now())
-				c.serve()
-			}
-			c.mutex.Unlock()
-			if n == 0 {
-				break
-			}
-			if _, err := conn.Write(buffer[:n]); err != nil {
-				c.mutex.Lock()
-				c.failed(conn, err)
-				c.mutex.Unlock()
-				return
-			}
+// write is a goroutine of a connection. It ends with that.
+func (c *Client) write(conn net.Conn, rest chan []byte) {
+	for data := range rest {
+		_, err := conn.Write(data)
+		c.mutex.Lock()
+		if err != nil {
+			c.failed(conn, err)
+		} else if c.conn == conn {
+			c.isWriting = false
+			c.serve()
 		}
+		c.mutex.Unlock()
 	}
 }

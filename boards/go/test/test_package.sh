@@ -18,7 +18,7 @@ test_the_same_bytes() {
   cmp "$dir/fairlock-v$version.zip" "$zip" || fail "other bytes"
   cmp "$dir/fairlock-v$version.zip" "$build/go/proxy/example.org/fairlock/@v/v$version.zip" || fail "the proxy has another"
   [ "$(cd "$module" && echo *)" = "LICENSE README.md cause.go cause_before.go client.go clock_linux.go clock_other.go \
-core.go doc.go engine.go errors.go example_test.go go.mod hold.go idle.go unread_other.go unread_unix.go url.go" ] || fail "$(ls "$module")"
+core.go doc.go engine.go errors.go example_test.go go.mod hold.go idle.go socket_other.go socket_unix.go url.go" ] || fail "$(ls "$module")"
   ! grep -rn '@VERSION@' "$module" || fail "a version is missing"
 }
 
