@@ -5,6 +5,7 @@ package fairlock
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -101,6 +102,9 @@ func New(url string, options Options) (*Client, error) {
 	server, err := parseURL(url)
 	if err != nil {
 		return nil, err
+	}
+	if options.TLS != nil && !server.isSecure {
+		return nil, errors.New("fairlock: options for TLS need a URL that begins with rediss://")
 	}
 	engine, err := options.forEngine(server)
 	if err != nil {
@@ -412,6 +416,7 @@ func (c *Client) open(now uint32) {
 			c.lastErr = err
 			c.broken(statusOf(err))
 		} else {
+			c.lastErr = nil
 			c.conn, c.socket, c.rest = conn, socketOf(conn), make(chan []byte, 1)
 			c.output = make([]byte, bufferSize) // the former writer may still have the last one
 			c.core.opened(c.core.at, c.clock.now())

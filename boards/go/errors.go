@@ -80,15 +80,6 @@ func (s Status) Is(target error) bool {
 // Timeout says whether time was all that lacked, as net.Error has it.
 func (s Status) Timeout() bool { return s == ErrTimeout }
 
-// Temporary says whether the same call may succeed later, although nobody does anything about it.
-func (s Status) Temporary() bool {
-	switch s {
-	case ErrBusy, ErrTimeout, ErrUnreachable, ErrUnavailable:
-		return true
-	}
-	return false
-}
-
 // An Error is what all methods return that have asked the server: which operation failed, on which lock, and why.
 type Error struct {
 	Op   string // lock, unlock or connect
