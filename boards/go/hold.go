@@ -219,6 +219,7 @@ func (h *handle) putBack() {
 	c := h.client
 	if h.lock == 0 || c.isClosing || !c.idle.put(h.kind, h.address) {
 		h.drop()
+		c.serve()
 		return
 	}
 	h.lock = 0

@@ -108,6 +108,32 @@ func TestAServerThatIsFrozen(t *testing.T) {
 	must(t, <-got)
 }
 
+// Hundreds of waits that are begun and given up while the server is silent leave nothing there.
+func TestManyAtAFrozenServer(t *testing.T) {
+	s := newServer(t)
+	c := newClient(t, s.url(), fairlock.Options{OfflineTimeout: -1})
+	holder := lock(t, newClient(t, s.url(), fairlock.Options{}), "many")
+	must(t, c.Connect(background))
+	s.signal(syscall.SIGSTOP)
+	ctx, cancel := context.WithTimeout(background, time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := 0; i < 500; i++ {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			if _, err := c.Lock(ctx, "many"); !errors.Is(err, fairlock.ErrTimeout) {
+				t.Error(err)
+			}
+		}()
+	}
+	all.Wait()
+	s.signal(syscall.SIGCONT)
+	must(t, lock(t, c, "other").Unlock(background))
+	must(t, holder.Unlock(background))
+	until(t, "it is free", func() bool { return s.isFree("many") })
+}
+
 // A killed server that comes back without data: who holds loses the hold, who waits gets the lock.
 func TestAServerThatIsKilled(t *testing.T) {
 	s := newServer(t)
@@ -320,6 +346,28 @@ func TestTLS(t *testing.T) {
 	c := newClient(t, url, fairlock.Options{TLS: &tls.Config{RootCAs: pool}})
 	must(t, c.Connect(background))
 	must(t, lock(t, c, "tls").Unlock(background))
+
+	// All that is sent takes the way by the connection's writer.
+	inside, all := 0, sync.WaitGroup{}
+	for i := 0; i < 200; i++ {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			hold, err := c.Lock(background, "many")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			inside++
+			if err := hold.Unlock(background); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	all.Wait()
+	if inside != 200 {
+		t.Error(inside)
+	}
 
 	others, othersPool := certificate(t, "other.example")
 	asks := secured(t, s, &tls.Config{Certificates: []tls.Certificate{ours}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool})

@@ -136,6 +136,10 @@ func (r *raw) call(words ...string) (string, error) {
 	for _, word := range words {
 		fmt.Fprintf(r.conn, "$%d\r\n%s\r\n", len(word), word)
 	}
+	return r.answer()
+}
+
+func (r *raw) answer() (string, error) {
 	line, err := r.read.ReadString('\n')
 	if err != nil {
 		return "", err
@@ -152,6 +156,15 @@ func (r *raw) call(words ...string) (string, error) {
 		data := make([]byte, size+2)
 		_, err := io.ReadFull(r.read, data)
 		return string(data[:size]), err
+	case '*':
+		var size int
+		fmt.Sscan(text, &size)
+		for i := 0; i < size; i++ {
+			if _, err := r.answer(); err != nil {
+				return "", err
+			}
+		}
+		return text, nil
 	default:
 		return text, nil
 	}
