@@ -54,11 +54,25 @@ struct fairlock_core {
   const uint8_t *output;
   uint8_t *input;
   uint32_t leaving;
+  uint32_t now; /* the latest that was passed */
   int32_t status;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   uint8_t send[SEND_SIZE];
   uint8_t more[]; /* the receive buffer and the strings of the configuration */
 };
+
+/*
+ * A loop that reads its clock once, and does something in between that reads it again, passes a time that
+ * is before the last one. To the engine that would be one of 49 days later. What is further back than a
+ * minute is such a time: after a sleep of weeks.
+ */
+#define BACK_MS 60000U
+
+static uint32_t forward(struct fairlock_core *core, uint32_t now)
+{
+  if (core->now - now >= BACK_MS) core->now = now;
+  return core->now;
+}
 
 /* The queue */
 
@@ -279,7 +293,7 @@ EXPORTED(drop) void fairlock_core_drop(struct fairlock_core_lock *lock, uint32_t
   lock->core->leaving++;
   lock->rest.freed = on_freed;
   lock->rest.context = lock;
-  (void)fairlock_engine_abandon(&lock->handle.handle, &lock->rest, now);
+  (void)fairlock_engine_abandon(&lock->handle.handle, &lock->rest, forward(lock->core, now));
 }
 
 EXPORTED(leaving) uint32_t fairlock_core_leaving(const struct fairlock_core *core)
@@ -293,34 +307,34 @@ EXPORTED(acquire)
 int32_t fairlock_core_acquire(struct fairlock_core_lock *lock, uint32_t wait_ms, uint32_t lease_ms,
                               uint32_t now)
 {
-  return fairlock_engine_acquire(&lock->handle.handle, wait_ms, lease_ms, now);
+  return fairlock_engine_acquire(&lock->handle.handle, wait_ms, lease_ms, forward(lock->core, now));
 }
 
 EXPORTED(release) int32_t fairlock_core_release(struct fairlock_core_lock *lock, uint32_t now)
 {
-  return fairlock_engine_release(&lock->handle.handle, now);
+  return fairlock_engine_release(&lock->handle.handle, forward(lock->core, now));
 }
 
 EXPORTED(cancel) int32_t fairlock_core_cancel(struct fairlock_core_lock *lock, uint32_t now)
 {
-  return fairlock_engine_cancel(&lock->handle.handle, now);
+  return fairlock_engine_cancel(&lock->handle.handle, forward(lock->core, now));
 }
 
 EXPORTED(token) uint64_t fairlock_core_token(const struct fairlock_core_lock *lock, uint32_t now)
 {
-  return fairlock_engine_token(&lock->handle.handle, now);
+  return fairlock_engine_token(&lock->handle.handle, forward(lock->core, now));
 }
 
 EXPORTED(hold_count)
 uint32_t fairlock_core_hold_count(const struct fairlock_core_lock *lock, uint32_t now)
 {
-  return fairlock_engine_hold_count(&lock->handle.handle, now);
+  return fairlock_engine_hold_count(&lock->handle.handle, forward(lock->core, now));
 }
 
 EXPORTED(remaining)
 uint32_t fairlock_core_remaining(const struct fairlock_core_lock *lock, uint32_t now)
 {
-  return fairlock_engine_remaining_ms(&lock->handle.handle, now);
+  return fairlock_engine_remaining_ms(&lock->handle.handle, forward(lock->core, now));
 }
 
 /* The engine has no functions for what follows. Its struct is not the program's, but is public. */
@@ -353,34 +367,35 @@ EXPORTED(error) const char *fairlock_core_error(const struct fairlock_core *core
 
 EXPORTED(wants) uint32_t fairlock_core_wants(struct fairlock_core *core, uint32_t now)
 {
+  now = forward(core, now);
   fairlock_engine_tick(&core->engine, now);
   return fairlock_engine_wants(&core->engine, now);
 }
 
-EXPORTED(deadline) uint32_t fairlock_core_deadline(const struct fairlock_core *core, uint32_t now)
+EXPORTED(deadline) uint32_t fairlock_core_deadline(struct fairlock_core *core, uint32_t now)
 {
-  return fairlock_engine_deadline(&core->engine, now);
+  return fairlock_engine_deadline(&core->engine, forward(core, now));
 }
 
 EXPORTED(connect) void fairlock_core_connect(struct fairlock_core *core, uint32_t now)
 {
-  fairlock_engine_connect(&core->engine, now);
+  fairlock_engine_connect(&core->engine, forward(core, now));
 }
 
 EXPORTED(opening) void fairlock_core_opening(struct fairlock_core *core, uint32_t now)
 {
-  fairlock_engine_opening(&core->engine, now);
+  fairlock_engine_opening(&core->engine, forward(core, now));
 }
 
 EXPORTED(opened) void fairlock_core_opened(struct fairlock_core *core, uint32_t now)
 {
-  fairlock_engine_opened(&core->engine, now);
+  fairlock_engine_opened(&core->engine, forward(core, now));
 }
 
 EXPORTED(closed)
 void fairlock_core_closed(struct fairlock_core *core, int32_t status, uint32_t now)
 {
-  fairlock_engine_closed(&core->engine, status, now);
+  fairlock_engine_closed(&core->engine, status, forward(core, now));
 }
 
 EXPORTED(ready) uint32_t fairlock_core_ready(const struct fairlock_core *core)
@@ -391,6 +406,7 @@ EXPORTED(ready) uint32_t fairlock_core_ready(const struct fairlock_core *core)
 EXPORTED(output) uint32_t fairlock_core_output(struct fairlock_core *core, uint32_t now)
 {
   size_t size;
+  now = forward(core, now);
   fairlock_engine_tick(&core->engine, now);
   core->output = fairlock_engine_output(&core->engine, &size, now);
   return (uint32_t)size;
@@ -421,6 +437,7 @@ EXPORTED(input_at) uint8_t *fairlock_core_input_at(const struct fairlock_core *c
 EXPORTED(received)
 void fairlock_core_received(struct fairlock_core *core, uint32_t size, uint32_t now)
 {
+  now = forward(core, now);
   fairlock_engine_tick(&core->engine, now);
   fairlock_engine_received(&core->engine, size, now);
 }

@@ -15,7 +15,8 @@
  * Functions of one core must not be called at the same time, and in WebAssembly no two of one instance.
  *
  * Times are ms. `now` is a clock that never jumps, goes on while the machine sleeps, and wraps around at
- * 2^32. What has the name of a function in lock/driver.h is that function.
+ * 2^32; one that is up to a minute before the last that was passed counts as that. What has the name of
+ * a function in lock/driver.h is that function.
  */
 #ifndef FAIRLOCK_CORE_H
 #define FAIRLOCK_CORE_H
@@ -113,7 +114,7 @@ const struct fairlock_core_event *fairlock_core_next(struct fairlock_core *core)
 uint32_t fairlock_core_wants(struct fairlock_core *core, uint32_t now);
 
 /* In how many ms to call fairlock_core_wants() again; 0: now. At most about 19 hours. */
-uint32_t fairlock_core_deadline(const struct fairlock_core *core, uint32_t now);
+uint32_t fairlock_core_deadline(struct fairlock_core *core, uint32_t now);
 
 /* The connection: status is FAIRLOCK_UNREACHABLE or _UNTRUSTED. */
 void fairlock_core_connect(struct fairlock_core *core, uint32_t now);

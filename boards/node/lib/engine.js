@@ -233,21 +233,20 @@ class Engine {
 
   #serve() {
     if (this.core === 0) return
-    const t = now()
-    let wants = wasm.wants(this.core, t)
+    let wants = wasm.wants(this.core, now())
     if (wants & CLOSE) {
       this.#closed(UNREACHABLE)
-      wants = wasm.wants(this.core, t)
+      wants = wasm.wants(this.core, now())
     }
-    if (wants & CONNECT && this.#socket === null) this.#open(t)
-    if (this.#isOpen) this.#send(t)
+    if (wants & CONNECT && this.#socket === null) this.#open()
+    if (this.#isOpen) this.#send()
     this.#read()
     if (this.core === 0) return // a listener has closed the client
     if (this.#connects.length > 0 && wasm.ready(this.core)) this.#tellConnects(OK)
     const leaving = wasm.leaving(this.core)
     if (this.#whenLeft !== null && leaving === 0 && this.handles.size === 0) return this.#whenLeft()
     this.#keepAlive(this.pending > 0 || leaving > 0 || this.#connects.length > 0)
-    this.#setTimer(t)
+    this.#setTimer()
   }
 
   // What the core has to tell.
@@ -262,9 +261,9 @@ class Engine {
     }
   }
 
-  #send(t) {
+  #send() {
     while (!this.#isFull) {
-      const size = wasm.output(this.core, t)
+      const size = wasm.output(this.core, now())
       if (size === 0) return
       const at = wasm.output_at(this.core)
       // a copy: the socket may keep it for longer than the core does
@@ -284,8 +283,8 @@ class Engine {
     this.#serve()
   }
 
-  #open(t) {
-    wasm.opening(this.core, t)
+  #open() {
+    wasm.opening(this.core, now())
     const options = { ...this.place, autoSelectFamily: true }
     let socket
     try {
@@ -363,7 +362,8 @@ class Engine {
   }
 
   // A timer that comes too early does no harm.
-  #setTimer(t) {
+  #setTimer() {
+    const t = now()
     const wait = wasm.deadline(this.core, t) >>> 0
     if (this.#timer !== null && ((this.#due - t) | 0) <= wait) return
     clearTimeout(this.#timer)

@@ -221,6 +221,11 @@ export class Proxy {
     return proxy
   }
 
+  /** From now on, nothing passes on the connections that there are. */
+  mute() {
+    for (const socket of this.sockets) socket.pause()
+  }
+
   cut() {
     for (const socket of this.sockets) socket.resetAndDestroy?.() ?? socket.destroy()
   }

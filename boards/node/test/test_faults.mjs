@@ -152,6 +152,43 @@ test('cut connections lose nothing', async () => {
   await server.raw.free('g')
 })
 
+test('a silent connection is given up', async () => {
+  const server = await Server.start()
+  const proxy = await Proxy.start(server.port)
+  const client = new Client(proxy.url)
+  const hold = await client.lock('m')
+  proxy.mute()
+  const other = await client.lock('n')
+  assert.equal(proxy.connections, 2)
+  assert.equal(hold.lost, false)
+  await Promise.all([released(hold), released(other)])
+  await client.close()
+  proxy.end()
+})
+
+test('an answer that came while the loop was blocked is in time', async () => {
+  const server = await Server.start()
+  const proxy = await Proxy.start(server.port)
+  const child = start(process.execPath, [
+    '-e',
+    `
+    const { Client } = require('${folder}')
+    const client = new Client('${proxy.url}')
+    client.connect().then(async () => {
+      const wait = client.lock('o')
+      await null
+      await null // so that it is asked for
+      const end = Date.now() + 4000 // longer than an answer may take
+      while (Date.now() < end);
+      await (await wait).release()
+      process.exit(0)
+    })`,
+  ])
+  assert.equal(await child.ended, 0)
+  assert.equal(proxy.connections, 1)
+  proxy.end()
+})
+
 test('two hundred aborts, with cuts, leave no hold', async () => {
   const server = await Server.start()
   const proxy = await Proxy.start(server.port)

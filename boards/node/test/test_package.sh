@@ -24,6 +24,11 @@ lib package.json  $package/lib: client.js clock.js core.js engine.js errors.js f
   ! grep -rn '@VERSION@' "$package" || fail "a version is missing"
 }
 
+test_the_same_wasm_in_another_folder() {
+  expect 0 make -s BUILD="$dir/build" wasm
+  cmp "$dir/build/core/core.wasm" "$package/lib/fairlock.wasm" || fail "other bytes"
+}
+
 test_wasm_imports_nothing() {
   expect 0 node -e 'const fs = require("fs"); const wasm = new WebAssembly.Module(fs.readFileSync(process.argv[1]))
     process.exit(WebAssembly.Module.imports(wasm).length)' "$package/lib/fairlock.wasm"
@@ -90,4 +95,4 @@ test_layout() {
     $(sh tests/tools/sources.sh 'boards/node/*.js' 'boards/node/*.mjs' 'boards/node/*.ts' 'boards/node/*.mts')
 }
 
-run_tests the_same_bytes wasm_imports_nothing installed_by_import_and_require examples_of_the_readme types layout
+run_tests the_same_bytes the_same_wasm_in_another_folder wasm_imports_nothing installed_by_import_and_require examples_of_the_readme types layout
