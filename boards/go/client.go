@@ -305,6 +305,7 @@ func (c *Client) serve() {
 	wants := c.core.wants(c.core.at, now)
 	if wants&wantClose != 0 {
 		c.broken(ErrUnreachable)
+		now = c.clock.now()
 		wants = c.core.wants(c.core.at, now)
 	}
 	if wants&wantConnect != 0 && c.conn == nil && c.attempt == nil {
