@@ -45,6 +45,7 @@ struct peer {
 static struct peer peers[] = {
     {.command = OURS " fairlock", .woken = "a message", .row.name = "fairlock"},
     {.command = OURS " hand", .woken = "polling, 10 ms", .row.name = "SET NX PX by hand"},
+    {.command = GO " fairlock", .woken = "a message", .row.name = "fairlock in Go"},
     {.command = GO " redislock", .woken = "polling, 100 ms", .row.name = "bsm/redislock"},
     {.command = GO " redsync", .woken = "polling, 50 to 250 ms", .row.name = "redsync"},
     {.command = PYTHON " redis-py", .woken = "polling, 100 ms", .row.name = "redis-py Lock"},

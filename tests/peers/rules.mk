@@ -28,8 +28,10 @@ $(BUILD)/tests/peers/contender: $(BUILD)/tests/peers/contender.o $(SUPPORT) $(BU
 $(BUILD)/tests/peers/sharer: $(BUILD)/tests/peers/sharer.o $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(PEERS)/go: tests/peers/go/contender.go tests/peers/go/go.mod tests/peers/go/go.sum
-	cd tests/peers/go && go build -o $(abspath $@) .
+# With the module for Go as it was built.
+$(PEERS)/go: tests/peers/go/contender.go tests/peers/go/go.mod tests/peers/go/go.sum $(BUILD)/go/fairlock-v$(VERSION).zip
+	rm -rf $(PEERS)/go.source && mkdir -p $(PEERS)/go.source && cp $(filter tests/%,$^) $(PEERS)/go.source
+	cd $(PEERS)/go.source && go mod edit -replace=example.org/fairlock=$(abspath $(GO_FOLDER)/module) && go build -o $(abspath $@) .
 
 $(PEERS)/python/ready: tests/peers/python/requirements.txt
 	rm -rf $(@D) && python3 -m pip -q install --root-user-action=ignore --require-hashes --only-binary :all: --target $(@D) -r $<
