@@ -8,7 +8,8 @@ moments.
 
 The judge is outside: each program writes down from when until when it believed in a hold, by the
 clock that all processes share, and never claims more than it believed. First the judge has to find
-faults that are made up, and a client that ignores the loss of its hold.
+faults that are made up, and a client that ignores the loss of its hold. CLIENT is the command line of
+another client, which knows "work" as client.c does.
 """
 
 import collections
@@ -27,6 +28,7 @@ import lab
 
 TIME = float(os.environ.get("TIME") or "20")
 SEED = int(os.environ.get("SEED") or time.time())
+CLIENT = os.environ.get("CLIENT", "").split()
 REDISSON = os.environ.get("REDISSON", "").split()
 EACH, LIMIT = 3, 3  # programs of each release; how many may share
 WAITER_MS, LEASE_MS, REDISSON_MS = 3000, 3000, 10000
@@ -234,8 +236,8 @@ class Worker:
 
     def __init__(self, judge, release, port, careless=False):
         self.judge, self.release, self.inside, self.done = judge, release, False, False
-        client = lab.BUILD + "/compat/" + release + "/client"
-        self.program = lab.Program([client], port, WAITER_MS, LEASE_MS)
+        words = CLIENT if release == "client" else [lab.BUILD + "/compat/" + release + "/client"]
+        self.program = lab.Program(words, port, WAITER_MS, LEASE_MS)
         self.process = self.program.process
         self.program.say("work", NAME, LIMIT, int(careless))
         self.thread = threading.Thread(target=self._listen, daemon=True)
@@ -636,7 +638,7 @@ def left_behind(server):
 
 
 def main():
-    releases = ["this", "later"] + lab.kept_releases()
+    releases = ["this", "later"] + lab.kept_releases() + ["client"] * bool(CLIENT)
     server = lab.Server("--appendonly", "yes", "--appendfsync", "always")
     can_fail = all([judge_sees(), judges_enough(), thread_is_hurt_alone(), impatience_is_found(),
                     compilers_do_not_count(), place_is_kept(), stall_is_seen(server), judge_can_fail(server)])
