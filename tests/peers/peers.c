@@ -36,21 +36,28 @@ struct peer {
   double round[FIGURES][ROUNDS];
 };
 
-#define OURS   "$BUILD/tests/peers/contender"
-#define GO     "$BUILD/peers/go"
-#define PYTHON "env PYTHONPATH=$BUILD/peers/python python3 tests/peers/python/contender.py"
-#define NODE   "env NODE_PATH=$BUILD/peers/node/node_modules node tests/peers/node/contender.js"
-#define JAVA   "java -cp \"$BUILD/peers/java:$REDISSON_JARS/*\" Contender"
+#define OURS "$BUILD/tests/peers/contender"
+#define GO   "$BUILD/peers/go"
+#define PYTHON                                                                                     \
+  "env PYTHONPATH=$BUILD/peers/python $BUILD/python/used/bin/python "                              \
+  "tests/peers/python/contender.py"
+#define NODE "env NODE_PATH=$BUILD/peers/node/node_modules node tests/peers/node/contender.js"
+#define JAVA "java -cp \"$BUILD/peers/java:$REDISSON_JARS/*\" Contender"
 
 static struct peer peers[] = {
     {.command = OURS " fairlock", .woken = "a message", .row.name = "fairlock"},
     {.command = OURS " hand", .woken = "polling, 10 ms", .row.name = "SET NX PX by hand"},
     {.command = GO " redislock", .woken = "polling, 100 ms", .row.name = "bsm/redislock"},
     {.command = GO " redsync", .woken = "polling, 50 to 250 ms", .row.name = "redsync"},
+    {.command = PYTHON " fairlock", .woken = "a message", .row.name = "fairlock, Python"},
     {.command = PYTHON " redis-py", .woken = "polling, 100 ms", .row.name = "redis-py Lock"},
     {.command = PYTHON " python-redis-lock",
      .woken = "a list (BLPOP)",
      .row.name = "python-redis-lock"},
+    {.command = PYTHON " fairlock.aio", .woken = "a message", .row.name = "fairlock, asyncio"},
+    {.command = PYTHON " redis.asyncio",
+     .woken = "polling, 100 ms",
+     .row.name = "redis-py asyncio Lock"},
     {.command = NODE, .woken = "polling, 100 to 300 ms", .row.name = "node-redlock"},
     {.command = JAVA " plain", .woken = "a message to all", .row.name = "Redisson RLock"},
     {.command = JAVA " fair", .woken = "a message", .row.name = "Redisson RFairLock"},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package as a client of ../interop/peer.py: compat.py HOST PORT WAITER_MS LEASE_MS.
 
-    make compat CLIENT="build/python/venv/bin/python tests/python/compat.py"
+    make compat CLIENT="build/python/used/bin/python tests/python/compat.py"
 
 A hold of the package is not entered again, as every acquire is a holder of its own. Here its lock
 of C is, because the peer asks for that, too. "work" is for ../interop/test_mixed.py, as in
