@@ -5,7 +5,8 @@ knows each size; by the stable ABI, so one binary serves every Python from 3.9 o
 The declarations are those of boards/service/service.h.
 
 FAIRLOCK_TLS: 1 builds with OpenSSL, 0 without; otherwise it is used where the compiler finds it.
-FAIRLOCK_INCLUDE: a folder with Python's headers, in place of this Python's.
+For a wheel, `both` builds without, and a second part with it (_c.py). FAIRLOCK_INCLUDE,
+FAIRLOCK_LIBRARIES: folders with the headers of Python and OpenSSL, and with the libraries of that.
 """
 
 import os
@@ -67,11 +68,6 @@ def declarations():
     return re.sub(r"^#.*$", "", text, flags=re.MULTILINE)
 
 
-def with_tls():
-    asked = os.environ.get("FAIRLOCK_TLS", "")
-    return asked == "1" if asked in ("0", "1") else finds_openssl()
-
-
 def sources(tls):
     yield C / "service/service.c"
     if not tls:
@@ -80,20 +76,31 @@ def sources(tls):
         yield from sorted((C / folder).glob("*.c"))
 
 
-tls = with_tls()
-ffi = FFI()
-ffi.cdef(declarations() + OWN_DECLARATIONS)
-ffi.set_source(
-    "fairlock._fairlock",
-    OWN,
-    sources=[path.as_posix() for path in sources(tls)],
-    include_dirs=[
-        *os.environ.get("FAIRLOCK_INCLUDE", "").split(),
-        *((C / folder).as_posix() for folder in INCLUDES),
-    ],
-    define_macros=[("FAIRLOCK_TLS", str(int(tls)))],
-    libraries=["ssl", "crypto"] if tls else [],
-    extra_compile_args=["-O2", "-std=gnu11", "-fvisibility=hidden"],
-    extra_link_args=["-pthread"],
-    py_limited_api=True,
-)
+def extension(name, tls):
+    ffi = FFI()
+    ffi.cdef(declarations() + OWN_DECLARATIONS)
+    ffi.set_source(
+        "fairlock." + name,
+        OWN,
+        sources=[path.as_posix() for path in sources(tls)],
+        include_dirs=[
+            *os.environ.get("FAIRLOCK_INCLUDE", "").split(),
+            *((C / folder).as_posix() for folder in INCLUDES),
+        ],
+        library_dirs=os.environ.get("FAIRLOCK_LIBRARIES", "").split() if tls else [],
+        define_macros=[("FAIRLOCK_TLS", str(int(tls)))],
+        libraries=["ssl", "crypto"] if tls else [],
+        extra_compile_args=["-O2", "-std=gnu11", "-fvisibility=hidden"],
+        extra_link_args=["-pthread"],
+        py_limited_api=True,
+    )
+    return ffi
+
+
+def ffi():
+    asked = os.environ.get("FAIRLOCK_TLS", "")
+    return extension("_fairlock", asked == "1" or (asked == "" and finds_openssl()))
+
+
+def ffi_tls():
+    return extension("_fairlock_tls", True)

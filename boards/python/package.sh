@@ -73,11 +73,24 @@ if named:
     config = next(include.parent / name for name in named if name.startswith(machine + "/"))
 shutil.copy(config, target / "pyconfig.h")
 END
+  echo '#include <openssl/ssl.h>' | ${CC:-cc} -E - | sed -n 's|^# [0-9]* "\(.*\)/openssl/[^/]*\.h".*|\1|p' | sort -u |
+    while read -r root; do cp -R "$root/openssl" "$folder/include/"; done
 }
 
-# make_wheel PROCESSOR: of manylinux2014, which has glibc 2.17. Without TLS: see README.md.
+# stand_in PROCESSOR: for the two libraries of OpenSSL 3, which are looked for where the wheel is used
+stand_in() {
+  mkdir -p "$folder/libraries/$1"
+  for library in ssl crypto; do
+    echo 'extern int stands_in;' |
+      "$zig" cc -target "$1-linux-gnu.2.17" -shared -o "$folder/libraries/$1/lib$library.so" "-Wl,-soname,lib$library.so.3" -x c -
+  done
+}
+
+# make_wheel PROCESSOR: of manylinux2014, which has glibc 2.17
 make_wheel() {
-  export FAIRLOCK_TLS=0 FAIRLOCK_INCLUDE="$folder/include" FAIRLOCK_COMPILER="$zig cc -target $1-linux-gnu.2.17"
+  stand_in "$1"
+  export FAIRLOCK_TLS=both FAIRLOCK_INCLUDE="$folder/include" FAIRLOCK_LIBRARIES="$folder/libraries/$1"
+  export FAIRLOCK_COMPILER="$zig cc -target $1-linux-gnu.2.17 -Wl,--no-as-needed"
   build build_wheel "{'--build-option': ['--plat-name=manylinux2014_$1']}"
 }
 
@@ -88,9 +101,9 @@ if [ -z "$zig" ]; then
   make_sdist
   exit
 fi
-rm -rf "$folder"/fairlock-*.whl "$folder/include"
+rm -rf "$folder"/fairlock-*.whl "$folder/include" "$folder/libraries"
 unpack "$tree.unpacked"
 mv "$tree.unpacked/$name" "$tree"
 take_headers
 for processor in x86_64 aarch64; do make_wheel $processor; done
-rm -rf "$tree" "$tree.unpacked" "$folder/include"
+rm -rf "$tree" "$tree.unpacked" "$folder/include" "$folder/libraries"

@@ -9,7 +9,7 @@ PYTHON_OWN := $(filter-out %/rules.mk,$(wildcard boards/python/*.* boards/python
 PYTHON_TOOLS := $(PYTHON)/tools
 $(call needs,python-tools,python3 python3-venv python3-dev gcc)
 $(call needs,$(PYTHON_SDIST),python-tools)
-$(call needs,python $(PYTHON_WHEELS),python-tools pip3=python3-pip)
+$(call needs,python $(PYTHON_WHEELS),python-tools pip3=python3-pip openssl-library)
 
 $(PYTHON_TOOLS)/ready: boards/python/requirements.txt
 	rm -rf $(@D) && python3 -m venv $(@D)
@@ -19,7 +19,7 @@ $(PYTHON_TOOLS)/ready: boards/python/requirements.txt
 $(PYTHON_SDIST): $(PYTHON_CORE) $(PYTHON_OWN) LICENSE $(PYTHON_TOOLS)/ready
 	@sh boards/python/package.sh $(PYTHON) $(VERSION) $(PYTHON_TOOLS)/bin/python
 
-$(PYTHON_WHEELS): $(PYTHON_SDIST) $(BUILD)/zig/ready
+$(PYTHON_WHEELS): $(PYTHON_SDIST) $(BUILD)/zig/ready | openssl-library
 	@sh boards/python/package.sh $(PYTHON) $(VERSION) $(PYTHON_TOOLS)/bin/python $(BUILD)/zig/ziglang/zig
 	@touch $@
 

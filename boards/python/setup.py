@@ -22,8 +22,9 @@ class build(build_ext):
         super().build_extensions()
 
 
+names = ["ffi", *(["ffi_tls"] if os.environ.get("FAIRLOCK_TLS") == "both" else [])]
 setup(
-    cffi_modules=["build_fairlock.py:ffi"],
+    cffi_modules=[f"build_fairlock.py:{name}" for name in names],
     cmdclass={"build_ext": build},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
 )

@@ -10,6 +10,8 @@ ConnectionError, PermissionError, ValueError or RuntimeError where one of these 
 """
 
 from . import aio
+from ._c import ffi as _ffi
+from ._c import lib as _lib
 from ._client import Client, Hold, Lock
 from ._errors import (
     Busy,
@@ -37,8 +39,6 @@ from ._errors import (
     Untrusted,
     WrongShard,
 )
-from ._fairlock import ffi as _ffi
-from ._fairlock import lib as _lib
 
 __version__: str = _ffi.string(_lib.fls_version()).decode().replace("-", "")
 

@@ -11,6 +11,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from ._c import lib
 from ._core import (
     GRACE,
     LOST_EVENT,
@@ -29,7 +30,6 @@ from ._core import (
     milliseconds,
 )
 from ._errors import Lost, NotAcquired
-from ._fairlock import lib
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -28,8 +28,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Callable, Generic, TypeVar, Union
 
+from ._c import ffi, lib
 from ._errors import Closed, Error, Forked, Invalid, Lost, Unsupported, error
-from ._fairlock import ffi, lib
 
 PENDING, OK = 1, 0
 BUSY, TIMEOUT, CANCELLED, LOST, NOT_HELD = -1, -2, -3, -4, -5
@@ -128,7 +128,9 @@ class Core:
         if not client:
             words = ffi.string(why).decode(errors="replace")
             if not lib.fairlock_tls and url.startswith(("rediss", "valkeys")):
-                raise Unsupported("TLS", "this build has none, see TLS in the README")
+                raise Unsupported(
+                    text="this build has no TLS, or found no OpenSSL 3: see the README"
+                )
             raise Invalid(words)
         return ffi.gc(client, lib.fairlock_drop_client)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ._fairlock import ffi, lib
+from ._c import ffi, lib
 
 
 class Error(Exception):
@@ -16,8 +16,8 @@ class Error(Exception):
     status: int = 0
     text: str = ""
 
-    def __init__(self, what: str = "", detail: str = "") -> None:
-        text = self.text or ffi.string(lib.fls_status_text(self.status)).decode()
+    def __init__(self, what: str = "", detail: str = "", text: str = "") -> None:
+        text = text or self.text or ffi.string(lib.fls_status_text(self.status)).decode()
         super().__init__(": ".join(part for part in (what, text, detail) if part))
 
 

@@ -15,6 +15,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from ._c import lib
 from ._core import (
     CANCELLED,
     ENDED_EVENT,
@@ -34,7 +35,6 @@ from ._core import (
     milliseconds,
 )
 from ._errors import Invalid, Lost, NotAcquired
-from ._fairlock import lib
 
 if TYPE_CHECKING:
     from types import TracebackType
