@@ -14,8 +14,8 @@ import sys
 import time
 
 import fairlock
+from fairlock._c import ffi, lib
 from fairlock._core import RENEW
-from fairlock._fairlock import ffi, lib
 
 host, port, waiter, lease = sys.argv[1:]
 client = fairlock.Client(
