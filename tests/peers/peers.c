@@ -36,11 +36,13 @@ struct peer {
   double round[FIGURES][ROUNDS];
 };
 
-#define OURS   "$BUILD/tests/peers/contender"
-#define GO     "$BUILD/peers/go"
-#define PYTHON "env PYTHONPATH=$BUILD/peers/python python3 tests/peers/python/contender.py"
-#define NODE   "env NODE_PATH=$BUILD/peers/node/node_modules node tests/peers/node/contender.js"
-#define JAVA   "java -cp \"$BUILD/peers/java:$REDISSON_JARS/*\" Contender"
+#define OURS "$BUILD/tests/peers/contender"
+#define GO   "$BUILD/peers/go"
+#define PYTHON                                                                                     \
+  "env PYTHONPATH=$BUILD/peers/python $BUILD/python/used/bin/python "                              \
+  "tests/peers/python/contender.py"
+#define NODE "env NODE_PATH=$BUILD/peers/node/node_modules node tests/peers/node/contender.js"
+#define JAVA "java -cp \"$BUILD/peers/java:$REDISSON_JARS/*\" Contender"
 
 static struct peer peers[] = {
     {.command = OURS " fairlock", .woken = "a message", .row.name = "fairlock"},
@@ -48,10 +50,17 @@ static struct peer peers[] = {
     {.command = GO " fairlock", .woken = "a message", .row.name = "fairlock in Go"},
     {.command = GO " redislock", .woken = "polling, 100 ms", .row.name = "bsm/redislock"},
     {.command = GO " redsync", .woken = "polling, 50 to 250 ms", .row.name = "redsync"},
+    {.command = PYTHON " fairlock", .woken = "a message", .row.name = "fairlock in Python"},
     {.command = PYTHON " redis-py", .woken = "polling, 100 ms", .row.name = "redis-py Lock"},
     {.command = PYTHON " python-redis-lock",
      .woken = "a list (BLPOP)",
      .row.name = "python-redis-lock"},
+    {.command = PYTHON " fairlock.aio",
+     .woken = "a message",
+     .row.name = "fairlock in Python, asyncio"},
+    {.command = PYTHON " redis.asyncio",
+     .woken = "polling, 100 ms",
+     .row.name = "redis-py asyncio Lock"},
     {.command = NODE " fairlock", .woken = "a message", .row.name = "fairlock in Node"},
     {.command = NODE " redlock", .woken = "polling, 100 to 300 ms", .row.name = "node-redlock"},
     {.command = NODE " redis-semaphore",

@@ -6,12 +6,12 @@ PEERS := $(BUILD)/peers
 PEERS_REDISSON := $(lastword $(REDISSON))
 PEERS_REDISSON_JARS := $(BUILD)/interop/$(PEERS_REDISSON)/lib
 PEERS_PROGRAMS := $(addprefix $(BUILD)/tests/peers/,peers sharing test_analyse contender sharer)
-PEERS_READY := $(PEERS)/go $(PEERS)/python/ready $(PEERS)/node/ready $(PEERS)/java/ready $(PEERS)/etcd/ready
+PEERS_READY := $(PEERS)/go $(PEERS)/python/ready $(BUILD)/python/used/ready $(PEERS)/node/ready $(PEERS)/java/ready $(PEERS)/etcd/ready
 PEERS_READY += $(BUILD)/node/fairlock-$(VERSION).tgz
 
 $(call needs,$(BUILD)/tests/peers/contender,libhiredis-dev)
-$(call needs,bench-peers,go=golang-go python3 pip3=python3-pip npm=nodejs npm=npm interop/redisson compiler/wasm \
-  $(BUILD)/tests/peers/contender $(BUILD)/redis-server)
+$(call needs,bench-peers,go=golang-go $(BUILD)/tests/python/test_use pip3=python3-pip npm=nodejs npm=npm interop/redisson \
+  compiler/wasm $(BUILD)/tests/peers/contender $(BUILD)/redis-server)
 
 $(BUILD)/tests/peers/peers: $(patsubst %,$(BUILD)/tests/peers/%.o,peers programs analyse draw) $(BUILD)/tests/svg.o $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm $(LDLIBS)
@@ -64,15 +64,16 @@ PEERS_COMMIT = COMMIT="$$(git tag --points-at HEAD 2>/dev/null | grep -qx 'v$(VE
 bench-peers: ## compare with Redlock libraries, redis-py, Redisson, etcd and Curator (ONLY=redsync: some): the tables, and build/peers.svg; PAGE=1: puts them into tests/peers
 	@$(MAKE) --no-print-directory $(PEERS_PROGRAMS) $(PEERS_READY) $(BUILD)/redis-server >&2
 	@$(BUILD)/tests/peers/test_analyse >&2
-	@rm -rf $(PEERS)/etcd.data $(PEERS)/zookeeper.data $(PEERS)/log $(BUILD)/peers.md $(BUILD)/sharing.md
+	@rm -rf $(PEERS)/etcd.data $(PEERS)/zookeeper.data $(PEERS)/log $(BUILD)/peers.md $(BUILD)/sharing.md $(BUILD)/threads.md
 	@$(PEERS_COMMIT) BUILD=$(abspath $(BUILD)) REDISSON_JARS=$(abspath $(PEERS_REDISSON_JARS)) \
 	  $(BUILD)/tests/peers/peers $(BUILD)/peers.md $(BUILD)/peers.svg $(ONLY)
 	@$(PEERS_COMMIT) BUILD=$(abspath $(BUILD)) REDISSON_JARS=$(abspath $(PEERS_REDISSON_JARS)) CURATOR_JARS=$(abspath $(PEERS)/curator) \
 	  $(BUILD)/tests/peers/sharing $(BUILD)/sharing.md $(ONLY)
+	@$(if $(ONLY),,sh tests/peers/python/threads.sh $(BUILD) >$(BUILD)/threads.md)
 	@rm -rf $(PEERS)/etcd.data $(PEERS)/zookeeper.data
-	@for table in peers sharing; do if [ -f $(BUILD)/$$table.md ]; then cat $(BUILD)/$$table.md && echo; fi; done
+	@for table in peers sharing threads; do if [ -f $(BUILD)/$$table.md ]; then cat $(BUILD)/$$table.md && echo; fi; done
 ifdef PAGE
-	@for table in peers sharing; do \
+	@for table in peers sharing threads; do \
 	  sed -i -e "/^<!-- begin $$table/,/^<!-- end/{/^<!--/!d}" -e "/^<!-- begin $$table/r $(BUILD)/$$table.md" tests/peers/README.md; done
 	@cp $(BUILD)/peers.svg tests/peers/peers.svg
 endif
