@@ -11,11 +11,8 @@ CARGO_TARGET_DIR=$build/rust/target
 FAIRLOCK_REDIS_SERVER=$build/redis-server
 export CARGO_TARGET_DIR FAIRLOCK_REDIS_SERVER
 
-# unpack: where Cargo finds what it has compiled of it before
-unpack() {
-  rm -rf "$build/rust/alone"
-  mkdir -p "$build/rust/alone"
-  tar -xzf "$crate" -C "$build/rust/alone"
+# alone: into what the file alone gives
+alone() {
   cd "$build/rust/alone/fairlock-$version" || fail "there is no fairlock-$version in it"
 }
 
@@ -27,7 +24,7 @@ test_the_same_bytes_each_time() {
 }
 
 test_its_own_tests_and_the_page() {
-  unpack
+  alone
   REDIS_URL=$FAIRLOCK_URL
   export REDIS_URL
   expect 0 cargo test -q --features embedded
@@ -35,7 +32,7 @@ test_its_own_tests_and_the_page() {
 }
 
 test_the_format() {
-  unpack
+  alone
   expect 0 cargo build -q --example driver
   cd "$sources" || fail "no $sources"
   expect 0 tests/interop/peer.py -- "$CARGO_TARGET_DIR/debug/examples/driver"
@@ -43,13 +40,13 @@ test_the_format() {
 }
 
 test_clippy() {
-  unpack
+  alone
   expect 0 cargo clippy -q --all-targets --features embedded -- -D warnings
   expect 0 cargo clippy -q --no-default-features --features embassy-time -- -D warnings
 }
 
 test_documentation() {
-  unpack
+  alone
   RUSTDOCFLAGS='-D warnings' expect 0 cargo doc -q --no-deps --features embedded
 }
 
@@ -67,7 +64,7 @@ try_tls() {
 test_tls() {
   certificates=$build/tls/certificates
   until_up try_tls
-  unpack
+  alone
   TLS_URL=rediss://127.0.0.1:$tls_port TLS_CA=$certificates/ca.crt
   export TLS_URL TLS_CA
   expect 0 cargo test -q --features openssl --test tls

@@ -47,7 +47,8 @@ mod sizes {
     include!(concat!(env!("OUT_DIR"), "/sizes.rs"));
 }
 
-/// A clock that never jumps, and that goes on while the processor sleeps.
+/// A clock that never jumps, and that goes on while the processor sleeps: a counter that hardware drives, not a
+/// count of ticks, which are lost while the processor is stopped.
 pub trait Clock {
     /// Milliseconds since any moment. Wraps around at 2^32.
     fn now_ms(&self) -> u32;

@@ -16,3 +16,6 @@ pub use error::Error;
 use openssl_sys as _; // which links it
 #[cfg(feature = "std")]
 pub use service::*;
+
+/// The version of this crate, and of the library in it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
