@@ -224,6 +224,9 @@ enum Use {
     Free,
     /// A future or a guard has it.
     Taken,
+    /// It has a handle that neither holds nor waits, for the next acquire of its lock, which then needs half
+    /// as many bytes on the network.
+    Idle,
     /// It has what is left of a handle that was given up, until the server has been told.
     Leaving,
 }
@@ -231,6 +234,9 @@ enum Use {
 struct Slot<const NAME: usize> {
     memory: Memory<{ sizes::SLOT }>,
     name: UnsafeCell<[u8; NAME]>,
+    name_size: Cell<usize>,
+    /// None: exclusive
+    limit: Cell<Option<u32>>,
     used: Cell<Use>,
     /// Who waits for its operation, for the loss of its hold, or until it is free.
     waker: Cell<Option<Waker>>,
@@ -241,6 +247,8 @@ impl<const NAME: usize> Slot<NAME> {
         Slot {
             memory: Memory::new(),
             name: UnsafeCell::new([0; NAME]),
+            name_size: Cell::new(0),
+            limit: Cell::new(None),
             used: Cell::new(Use::Free),
             waker: Cell::new(None),
         }
@@ -315,9 +323,9 @@ impl<C: Clock, const LOCKS: usize, const NAME: usize, const BUFFER: usize> Clien
         wait: Option<Duration>,
         lease: Option<Duration>,
     ) -> Result<Guard<C, LOCKS, NAME, BUFFER>, Error> {
-        // SAFETY: see add()
+        // SAFETY: a slot that is free, and the name in it
         let add = |client, slot, name, size| unsafe { fairlock_rust_add(client, slot, name, size) };
-        self.acquire_by(name.as_ref(), wait_ms(wait), lease_ms(lease), add).await
+        self.acquire_by(name.as_ref(), None, wait_ms(wait), lease_ms(lease), add).await
     }
 
     /// The same, but shares the lock with others: with up to `limit` in all, 1 to 1000; 0: with any number.
@@ -330,33 +338,45 @@ impl<C: Clock, const LOCKS: usize, const NAME: usize, const BUFFER: usize> Clien
         lease: Option<Duration>,
     ) -> Result<Guard<C, LOCKS, NAME, BUFFER>, Error> {
         let add = |client, slot, name, size| {
-            // SAFETY: see add()
+            // SAFETY: the same
             unsafe { fairlock_rust_add_shared(client, slot, name, size, limit) }
         };
-        self.acquire_by(name.as_ref(), wait_ms(wait), lease_ms(lease), add).await
+        self.acquire_by(name.as_ref(), Some(limit), wait_ms(wait), lease_ms(lease), add).await
     }
 
     async fn acquire_by(
         &'static self,
         name: &[u8],
+        limit: Option<u32>,
         wait: u32,
         lease: u32,
         add: impl Fn(Raw, Raw, *const u8, usize) -> c_int,
     ) -> Result<Guard<C, LOCKS, NAME, BUFFER>, Error> {
         self.start()?;
-        if name.len() > NAME {
-            return Err(Error::TooLong);
-        }
         let asked = self.clock.now_ms();
-        let slot = self.room(wait).await?;
-        self.add(slot, name, add)?;
+        let slot = match self.idle(name, limit) {
+            Some(slot) => slot,
+            None => {
+                let slot = self.room(wait).await?;
+                self.add(slot, name, add)?;
+                slot.limit.set(limit);
+                slot
+            }
+        };
+        slot.used.set(Use::Taken);
         // From here on, whatever drops it gives up the place or the hold.
         let mut guard = Guard { client: self, slot, token: 0 };
         let now = self.clock.now_ms();
         let left = if wait == u32::MAX { wait } else { wait.saturating_sub(now.wrapping_sub(asked)) };
         // SAFETY: a handle that is in the engine
         let begun = unsafe { fairlock_engine_acquire(slot.handle(), left, lease, now) };
-        Error::check(self.end_of(slot, begun).await)?;
+        let ended = Error::check(self.end_of(slot, begun).await);
+        if let Err(error) = ended {
+            if matches!(error, Error::Busy | Error::Timeout) {
+                guard.rest();
+            }
+            return Err(error);
+        }
         // SAFETY: the same
         guard.token = unsafe { fairlock_engine_token(slot.handle(), self.clock.now_ms()) };
         Ok(guard)
@@ -467,11 +487,34 @@ impl<C: Clock, const LOCKS: usize, const NAME: usize, const BUFFER: usize> Clien
         }
     }
 
+    fn idle(&'static self, name: &[u8], limit: Option<u32>) -> Option<&'static Slot<NAME>> {
+        self.all().find(|slot| {
+            slot.used.get() == Use::Idle
+                && slot.limit.get() == limit
+                && slot.name_size.get() == name.len()
+                && {
+                    // SAFETY: its name has so many bytes, and does not change while the slot is in use
+                    let own: &[u8] =
+                        unsafe { core::slice::from_raw_parts(slot.name.get().cast(), name.len()) };
+                    own == name
+                }
+        })
+    }
+
     /// A slot that is free, beside the one that has to be. If some become free soon, this waits for them.
     async fn room(&'static self, wait: u32) -> Result<&'static Slot<NAME>, Error> {
         poll_fn(|context| {
-            let mut free = self.all().filter(|slot| slot.used.get() == Use::Free);
-            if let (Some(slot), Some(_)) = (free.next(), free.next()) {
+            let free = || {
+                let mut free = self.all().filter(|slot| slot.used.get() == Use::Free);
+                free.next().filter(|_| free.next().is_some())
+            };
+            if free().is_none() {
+                self.all()
+                    .find(|slot| slot.used.get() == Use::Idle)
+                    .into_iter()
+                    .for_each(|slot| self.vacate(slot));
+            }
+            if let Some(slot) = free() {
                 return Poll::Ready(Ok(slot));
             }
             let mut leaving = self.all().filter(|slot| slot.used.get() == Use::Leaving);
@@ -501,15 +544,17 @@ impl<C: Clock, const LOCKS: usize, const NAME: usize, const BUFFER: usize> Clien
         name: &[u8],
         add: impl Fn(Raw, Raw, *const u8, usize) -> c_int,
     ) -> Result<(), Error> {
+        if name.len() > NAME {
+            return Err(Error::TooLong);
+        }
         let at: *mut u8 = slot.name.get().cast();
         // SAFETY: the slot is free, so nobody else looks at its memory, and name.len() <= NAME
         unsafe {
             slot.memory.at().write_bytes(0, sizes::SLOT);
             at.copy_from_nonoverlapping(name.as_ptr(), name.len());
         }
-        Error::check(add(self.engine.at(), slot.memory.at(), at, name.len()))?;
-        slot.used.set(Use::Taken);
-        Ok(())
+        slot.name_size.set(name.len());
+        Error::check(add(self.engine.at(), slot.memory.at(), at, name.len()))
     }
 
     /// Waits for the end of an operation that was begun with this status.
@@ -750,7 +795,16 @@ impl<C: Clock, const LOCKS: usize, const NAME: usize, const BUFFER: usize> Guard
     pub async fn release(self) -> Result<(), Error> {
         // SAFETY: a handle that is in the engine
         let begun = unsafe { fairlock_engine_release(self.slot.handle(), self.client.clock.now_ms()) };
-        Error::check(self.client.end_of(self.slot, begun).await)
+        Error::check(self.client.end_of(self.slot, begun).await)?;
+        self.rest();
+        Ok(())
+    }
+
+    /// Neither holds nor waits.
+    fn rest(self) {
+        self.slot.waker.set(None);
+        self.slot.used.set(Use::Idle);
+        core::mem::forget(self);
     }
 }
 

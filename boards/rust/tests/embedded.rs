@@ -360,6 +360,38 @@ fn a_guard_that_is_forgotten_holds_on_in_its_slot() {
 }
 
 #[test]
+fn a_handle_stays_for_the_next_acquire_until_its_slot_is_needed() {
+    let server = Server::start();
+    let client = client(Config::new());
+    let holder = |name: &str| server.ask(&format!("HGET fairlock:{{{name}}} holder"));
+    block_on(beside(client.run(Tcp(server.port)), async {
+        let door = client.acquire("door", None, None).await.unwrap();
+        let first = holder("door");
+        assert_eq!(client.acquire("door", Some(Duration::ZERO), None).await.err(), Some(Error::Busy));
+        door.release().await.unwrap();
+        let again = client.acquire("door", None, None).await.unwrap();
+        assert!(!first.is_empty());
+        again.release().await.unwrap();
+        for round in 0..20 {
+            let name = format!("name {}", round % 7);
+            let alone = client.acquire(&name, Some(SOON), None).await.unwrap();
+            if round % 3 == 0 {
+                drop(alone);
+            } else {
+                alone.release().await.unwrap();
+            }
+            client.acquire_shared(&name, round % 5, Some(SOON), None).await.unwrap().release().await.unwrap();
+        }
+        let door = client.acquire("door", Some(SOON), None).await.unwrap();
+        assert_ne!(holder("door"), first);
+        let last = holder("door");
+        door.release().await.unwrap();
+        let _door = client.acquire("door", Some(SOON), None).await.unwrap();
+        assert_eq!(holder("door"), last);
+    }));
+}
+
+#[test]
 fn a_limit_binds() {
     let server = Server::start();
     let client = client(Config::new());

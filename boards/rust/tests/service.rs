@@ -338,6 +338,28 @@ fn a_holder_re_enters_and_has_one_id() {
 }
 
 #[test]
+fn a_lock_keeps_holders_that_are_idle() {
+    let server = Server::start();
+    let client = client(&server);
+    let holder = || server.ask("HGET fairlock:{door} holder");
+    let door = client.lock("door");
+    let guard = door.acquire(None, None).unwrap();
+    let first = holder();
+    guard.release().unwrap();
+    let guard = door.clone().acquire(None, None).unwrap();
+    assert_eq!(holder(), first);
+    assert_eq!(client.lock("door").try_acquire(None).err(), Some(Error::Busy));
+    block_on(guard.release_async()).unwrap();
+    let guard = block_on(door.acquire_async(None, None)).unwrap();
+    assert_eq!(holder(), first);
+    drop(guard); // gives the holder up, too
+    let guard = door.acquire(SOON, None).unwrap();
+    assert_ne!(holder(), first);
+    drop((door, client, guard));
+    assert!(!server.is_held("door"));
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let server = Server::start();
     let client = client(&server);

@@ -14,8 +14,6 @@ use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use core::time::Duration;
-use cortex_m::peripheral::syst::SystClkSource;
-use cortex_m_rt::{entry, exception};
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
 use fairlock::embedded::{Client, Clock, Config, Connect};
 use fairlock::Error;
@@ -25,10 +23,75 @@ const NAME: &str = match option_env!("LOCK") {
     None => "door:7",
 };
 
+/// What cortex-m-rt and a crate of the chip do for a device: its vectors, and its start.
+#[repr(C)]
+struct Vectors {
+    stack: *const u32,
+    exceptions: [unsafe extern "C" fn() -> !; 14],
+    tick: extern "C" fn(),
+    interrupts: [extern "C" fn(); 3],
+}
+// SAFETY: it is constant
+unsafe impl Sync for Vectors {}
+
+#[unsafe(link_section = ".vectors")]
+#[used]
+static VECTORS: Vectors = Vectors {
+    stack: &raw const STACK_TOP,
+    exceptions: {
+        let mut all: [unsafe extern "C" fn() -> !; 14] = [fault; 14];
+        all[0] = start;
+        all
+    },
+    tick,
+    interrupts: [nothing, nothing, line_received],
+};
+
+extern "C" {
+    static STACK_TOP: u32;
+    static DATA_FLASH: u32;
+    static mut DATA_BEGIN: u32;
+    static DATA_END: u32;
+    static mut BSS_BEGIN: u32;
+    static BSS_END: u32;
+}
+
+/// Before its two loops there are no statics, so they are in assembly.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn start() -> ! {
+    // SAFETY: what link.x defines, before anything else runs
+    unsafe {
+        core::arch::asm!(
+            "1: cmp r0, r1", "itt lo", "ldrlo r3, [r2], #4", "strlo r3, [r0], #4", "blo 1b",
+            inout("r0") &raw mut DATA_BEGIN => _, in("r1") &raw const DATA_END, inout("r2") &raw const DATA_FLASH => _, out("r3") _,
+        );
+        core::arch::asm!(
+            "1: cmp r0, r1", "it lo", "strlo r2, [r0], #4", "blo 1b",
+            inout("r0") &raw mut BSS_BEGIN => _, in("r1") &raw const BSS_END, in("r2") 0,
+        );
+    }
+    main()
+}
+
+extern "C" fn fault() -> ! {
+    say("fault\n");
+    exit(false)
+}
+
 /// Wakes the executor below each millisecond. It is not the clock: ticks are lost while the processor is
 /// stopped, and with a slow clock a client believes in a lock that it has lost.
-#[exception]
-fn SysTick() {}
+extern "C" fn tick() {}
+extern "C" fn nothing() {}
+
+fn set(register: usize, value: u32) {
+    // SAFETY: a register of the processor, which every Cortex-M3 has
+    unsafe { write_volatile(register as *mut u32, value) }
+}
+
+fn sleep_until_interrupt() {
+    // SAFETY: it does nothing else
+    unsafe { core::arch::asm!("wfi") };
+}
 
 /// The counter of the board's I/O block, which hardware drives.
 #[derive(Clone, Copy)]
@@ -61,7 +124,10 @@ struct Uart(usize);
 
 const LOG: Uart = Uart(0x4000_4000);
 const LINE: Uart = Uart(0x4000_5000);
-const LINE_RECEIVES: i16 = 2;
+/// Its interrupt, and the processor's registers that enable one, and make it come.
+const LINE_RECEIVES: u32 = 2;
+const ENABLE: usize = 0xe000_e100;
+const PEND: usize = 0xe000_e200;
 
 impl Uart {
     const DATA: usize = 0;
@@ -119,13 +185,10 @@ impl Received {
     }
 }
 
-#[exception]
-unsafe fn DefaultHandler(number: i16) {
-    if number == LINE_RECEIVES {
-        LINE.set(Uart::CLEAR, 2);
-        while LINE.has_byte() && !RECEIVED.is_full() {
-            RECEIVED.put(LINE.get(Uart::DATA) as u8);
-        }
+extern "C" fn line_received() {
+    LINE.set(Uart::CLEAR, 2);
+    while LINE.has_byte() && !RECEIVED.is_full() {
+        RECEIVED.put(LINE.get(Uart::DATA) as u8);
     }
 }
 
@@ -158,7 +221,7 @@ impl Read for Uart {
             }
             if self.has_byte() {
                 // What had no room: its interrupt comes again.
-                cortex_m::peripheral::NVIC::pend(Line);
+                set(PEND, 1 << LINE_RECEIVES);
             }
             if size > 0 {
                 Poll::Ready(Ok(size))
@@ -180,15 +243,6 @@ impl Write for Uart {
     }
     async fn flush(&mut self) -> Result<(), Never> {
         Ok(())
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Line;
-// SAFETY: the number of an interrupt of this board
-unsafe impl cortex_m::interrupt::InterruptNumber for Line {
-    fn number(self) -> u16 {
-        LINE_RECEIVES as u16
     }
 }
 
@@ -215,7 +269,7 @@ fn block_on(future: impl Future) {
     let waker = unsafe { Waker::from_raw(RawWaker::new(core::ptr::null(), &WAKER)) };
     while future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
         if !WOKEN.swap(false, Ordering::Relaxed) {
-            cortex_m::asm::wfi();
+            sleep_until_interrupt();
         }
     }
 }
@@ -248,7 +302,7 @@ fn exit(good: bool) -> ! {
     // SAFETY: semihosting
     unsafe { core::arch::asm!("bkpt 0xab", in("r0") 0x18, in("r1") reason) };
     loop {
-        cortex_m::asm::wfi();
+        sleep_until_interrupt();
     }
 }
 
@@ -295,21 +349,15 @@ async fn work(client: &'static Locks) -> Result<(), Error> {
     Ok(())
 }
 
-#[entry]
 fn main() -> ! {
-    let Some(mut core) = cortex_m::Peripherals::take() else { exit(false) };
-    core.SYST.set_clock_source(SystClkSource::Core);
-    core.SYST.set_reload(25_000 - 1); // 25 MHz
-    core.SYST.clear_current();
-    core.SYST.enable_counter();
-    core.SYST.enable_interrupt();
+    set(0xe000_e014, 25_000 - 1); // SysTick: each millisecond of 25 MHz
+    set(0xe000_e010, 0b111);
     Counter::start();
     for uart in [LOG, LINE] {
         uart.set(Uart::DIVIDER, 16);
         uart.set(Uart::CONTROL, 0b1011); // sends, receives, and interrupts for that
     }
-    // SAFETY: nothing here is masked for a critical section
-    unsafe { cortex_m::peripheral::NVIC::unmask(Line) };
+    set(ENABLE, 1 << LINE_RECEIVES);
     let client: &'static Locks = &CLIENT.0;
     block_on(async {
         let mut run = pin!(client.run(Serial(LINE)));
