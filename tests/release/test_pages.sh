@@ -4,7 +4,7 @@
 # block is run as it stands, or, if that would take too long or is a suite's own work, looked at:
 # `make TARGET` has to be a target. A line that this script does not know fails, and so does a block
 # of another kind than C, text (``` text: pictures), CMake (test_cmake.sh tries it), SQL (operators), Java
-# and XML (interop), or commands (```).
+# and XML (interop), Rust (tests/rust), or commands (```).
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -256,7 +256,7 @@ test_targets_in_the_text() {
 
 test_kinds_of_blocks() {
   blocks kinds $pages | sort -u >"$dir/kinds"
-  ! grep -vx -e '' -e c -e cmake -e cpp -e java -e sql -e text -e xml "$dir/kinds" >"$dir/out" || fail "$(cat "$dir/out")"
+  ! grep -vx -e '' -e c -e cmake -e cpp -e java -e rust -e sql -e text -e xml "$dir/kinds" >"$dir/out" || fail "$(cat "$dir/out")"
 }
 
 # Declarations and calls that stand in no function are put into one.

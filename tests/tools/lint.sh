@@ -112,6 +112,12 @@ stand_in RIOT "$(sh tests/tools/sources.sh 'port/riot/*.c' 'boards/riot/example/
 sh tests/portable/kconfig.sh boards/nuttx/Kconfig >build/lint/nuttx/config.h
 stand_in NuttX "$(sh tests/tools/sources.sh 'boards/nuttx/*.c')" '' \
   -Ibuild/lint -Ibuild/include -Iport/conformance -Iport -Iport/posix -D_DEFAULT_SOURCE
+# What the crate for Rust has in C, for one task and for POSIX.
+for threads in single posix; do
+  # shellcheck disable=SC2086
+  check "gcc, boards/rust, port/$threads" gcc -std=c11 $warnings -Iresp -Iport -Iport/$threads -Ilock -O2 -fanalyzer \
+    -Wno-missing-prototypes -c -o /dev/null boards/rust/csrc/embedded.c
+done
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/tls/keys/keys.h
 tls="-Itests -Itests/tls -Iport/bearssl -Ibuild/tests/tls/keys -D_DEFAULT_SOURCE"
