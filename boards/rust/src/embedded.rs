@@ -73,15 +73,21 @@ impl Clock for EmbassyClock {
 
 /// Opens connections to the server: one after the other.
 pub trait Connect {
-    /// Dropped when the connection has to be closed: then the server is told (FIN or RST), and no byte of
-    /// it comes by the next one. A future of `read()` that is dropped must not have taken a byte: sockets and
-    /// buffered serial lines keep that, TLS may not. No time limit is needed.
+    /// A connection. A future of `read()` that is dropped must not have taken a byte: sockets and buffered
+    /// serial lines keep that, TLS may not. No time limit is needed.
     type Stream<'a>: Read + Write
     where
         Self: 'a;
     /// Connects. Dropped after [`Config::connect_ms`]. Return [`Error::Unreachable`] if it fails, or
     /// [`Error::Untrusted`] if nobody should try again before a person has looked.
     fn connect(&mut self) -> impl Future<Output = Result<Self::Stream<'_>, Error>>;
+    /// Closes, and lets the server know, by a FIN or a reset: one that does not know takes the client for one
+    /// that listens, and hands it locks. By default the stream is dropped, which is not enough for
+    /// embassy-net, whose sockets have to be aborted and flushed. It is waited for for a second. If the future
+    /// of [`Client::run`] is dropped, so is the stream.
+    fn close(stream: Self::Stream<'_>) -> impl Future<Output = ()> {
+        async { drop(stream) }
+    }
 }
 
 /// What a client is to be. Times in milliseconds; 0 and `None`: the default of `lock/fairlock.h`, which
@@ -215,6 +221,8 @@ extern "C" {
     fn fairlock_engine_deadline(engine: Raw, now: u32) -> u32;
 }
 
+/// For how long a connection is closed at most.
+const CLOSE_MS: u32 = 1000;
 const PENDING: c_int = 1;
 const WANTS_CONNECT: u32 = 1;
 const WANTS_CLOSE: u32 = 2;
@@ -416,6 +424,8 @@ impl<C: Clock, const LOCKS: usize, const NAME: usize, const BUFFER: usize> Clien
                     // SAFETY: the engine, by the task that services it
                     unsafe { fairlock_engine_opened(self.engine.at(), self.clock.now_ms()) };
                     self.serve(&mut stream).await;
+                    drop(opening);
+                    self.close::<T>(stream).await;
                 }
                 Err(Error::Untrusted) => opening.close(Error::Untrusted),
                 Err(_) => {}
@@ -650,6 +660,16 @@ impl<C: Clock, const LOCKS: usize, const NAME: usize, const BUFFER: usize> Clien
             if self.tick() & WANTS_CLOSE != 0 {
                 return None;
             }
+        }
+    }
+
+    async fn close<T: Connect>(&self, stream: T::Stream<'_>) {
+        let began = self.clock.now_ms();
+        let mut closing = pin!(T::close(stream));
+        while self.clock.now_ms().wrapping_sub(began) < CLOSE_MS
+            && self.until(closing.as_mut()).await.is_none()
+        {
+            self.tick();
         }
     }
 

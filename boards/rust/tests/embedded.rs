@@ -158,6 +158,10 @@ impl Connect for Tcp {
         });
         Ok(Stream { socket, arrived })
     }
+    async fn close(stream: Self::Stream<'_>) {
+        Host.sleep_ms(5).await;
+        drop(stream);
+    }
 }
 
 type Small = Client<Host, 3, 16, 200>;
