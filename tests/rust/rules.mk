@@ -24,5 +24,5 @@ $(RUST_FIRMWARE): $(BUILD)/rust/fairlock-$(VERSION).crate $(wildcard boards/rust
 	@touch $@
 
 $(RUST_DRIVER): $(RUST_ALONE)
-	cd $< && CARGO_TARGET_DIR=$(RUST)/target cargo build -q --example driver
+	cd $< && CARGO_TARGET_DIR=$(RUST)/target cargo build -q --features embedded --example driver
 	@touch $@
