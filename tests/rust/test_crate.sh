@@ -27,7 +27,7 @@ test_its_own_tests_and_the_page() {
   alone
   REDIS_URL=$FAIRLOCK_URL
   export REDIS_URL
-  expect 0 cargo test -q --features embedded
+  expect 0 timeout 900 cargo test -q --features embedded
   [ "$(grep -c '^test result: ok. [1-9]' "$dir/out")" -ge 3 ] || fail "not all were run: $(cat "$dir/out")"
 }
 

@@ -417,8 +417,8 @@ fn a_limit_binds() {
 #[test]
 fn connections_are_cut() {
     let server = Server::start();
-    let client = client(Config::new());
-    let service = fairlock::Client::new(server.url()).unwrap();
+    let client = client(Config { offline_ms: u32::MAX, ..Config::new() });
+    let service = fairlock::Client::builder(server.url()).offline(Duration::from_secs(600)).open().unwrap();
     let done = Cell::new(false);
     let last = Cell::new(0);
     block_on(beside(client.run(Tcp(server.port)), async {
