@@ -37,6 +37,7 @@ fn main() {
     if std {
         println!("cargo:rerun-if-changed={}", top.join("boards/service").display());
         build.file(top.join("boards/service/service.c"));
+        build.file("csrc/service.c");
         if !openssl {
             build.file(top.join("boards/service/no_tls.c"));
         }

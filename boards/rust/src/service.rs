@@ -203,7 +203,12 @@ impl Builder {
         if raw.is_null() {
             return Err(OpenError(error));
         }
-        Ok(Client(Arc::new(Inner { raw: Raw(raw), news: Arc::default(), reader: Mutex::default() })))
+        Ok(Client(Arc::new(Inner {
+            raw: Raw(raw),
+            news: Arc::default(),
+            reader: Mutex::default(),
+            process: std::process::id(),
+        })))
     }
 }
 
@@ -231,6 +236,8 @@ struct Inner {
     raw: Raw,
     news: Arc<News>,
     reader: Mutex<Option<JoinHandle<()>>>,
+    /// Whose threads these are.
+    process: u32,
 }
 
 impl Client {
@@ -296,8 +303,10 @@ impl Drop for Inner {
         let reader = locked(&self.reader).take();
         // SAFETY: nobody else has the client: the reader looks at `closing` after each event
         unsafe { fls_stop(self.raw.0) };
-        // A waker may drop the last client in the reader itself.
-        if let Some(reader) = reader.filter(|reader| reader.thread().id() != std::thread::current().id()) {
+        // A waker may drop the last client in the reader itself; and a forked process has no reader.
+        let here = std::thread::current().id();
+        let forked = std::process::id() != self.process;
+        if let Some(reader) = reader.filter(|reader| !forked && reader.thread().id() != here) {
             let _ = reader.join();
         }
         // SAFETY: the same

@@ -361,6 +361,37 @@ fn a_lock_keeps_holders_that_are_idle() {
 }
 
 #[test]
+fn a_forked_process_has_no_part_in_it() {
+    extern "C" {
+        fn fork() -> i32;
+        fn _exit(status: i32) -> !;
+        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    }
+    let server = Server::start();
+    let client = client(&server);
+    let guard = block_on(client.lock("door").acquire_async(None, None)).unwrap();
+    let (there, theirs) = (client.clone(), client.lock("other"));
+    // SAFETY: the child calls what has to work there, and ends
+    match unsafe { fork() } {
+        0 => {
+            let refused = theirs.try_acquire(None).err() == Some(Error::Forked);
+            let lost = guard.is_lost();
+            drop((guard, theirs, there, client));
+            // SAFETY: the same
+            unsafe { _exit(if refused && lost { 7 } else { 8 }) }
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: our child
+            assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 7 << 8);
+        }
+    }
+    assert!(!guard.is_lost() && server.is_held("door"));
+    guard.release().unwrap();
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let server = Server::start();
     let client = client(&server);
