@@ -42,6 +42,7 @@ struct peer {
   "env PYTHONPATH=$BUILD/peers/python $BUILD/python/used/bin/python "                              \
   "tests/peers/python/contender.py"
 #define NODE "env NODE_PATH=$BUILD/peers/node/node_modules node tests/peers/node/contender.js"
+#define RUST "$BUILD/peers/rust/release/contender"
 #define JAVA "java -cp \"$BUILD/peers/java:$REDISSON_JARS/*\" Contender"
 
 static struct peer peers[] = {
@@ -66,6 +67,12 @@ static struct peer peers[] = {
     {.command = NODE " redis-semaphore",
      .woken = "polling, 10 ms",
      .row.name = "redis-semaphore Mutex"},
+    {.command = RUST " fairlock", .woken = "a message", .row.name = "fairlock in Rust"},
+    {.command = RUST " fairlock-async",
+     .woken = "a message",
+     .row.name = "fairlock in Rust, async"},
+    {.command = RUST " rslock", .woken = "polling, 0 to 200 ms", .row.name = "rslock"},
+    {.command = RUST " redlock", .woken = "polling, 0 to 200 ms", .row.name = "redlock (Rust)"},
     {.command = JAVA " plain", .woken = "a message to all", .row.name = "Redisson RLock"},
     {.command = JAVA " fair", .woken = "a message", .row.name = "Redisson RFairLock"},
     {.command = GO " etcd", .woken = "a watch", .row.name = "etcd Mutex", .etcd = true},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The lock beside what else people use. Not part of `make test-all`: it needs Go, Node, Python, a JDK
+# The lock beside what else people use. Not part of `make test-all`: it needs Go, Node, Python, Rust, a JDK
 # and packages for each, which their own clients get, by the checksums in this folder. Go and Maven
 # have their own caches; all else is in build/peers.
 PEERS := $(BUILD)/peers
@@ -7,11 +7,11 @@ PEERS_REDISSON := $(lastword $(REDISSON))
 PEERS_REDISSON_JARS := $(BUILD)/interop/$(PEERS_REDISSON)/lib
 PEERS_PROGRAMS := $(addprefix $(BUILD)/tests/peers/,peers sharing test_analyse contender sharer)
 PEERS_READY := $(PEERS)/go $(PEERS)/python/ready $(BUILD)/python/used/ready $(PEERS)/node/ready $(PEERS)/java/ready $(PEERS)/etcd/ready
-PEERS_READY += $(BUILD)/node/fairlock-$(VERSION).tgz
+PEERS_READY += $(BUILD)/node/fairlock-$(VERSION).tgz $(PEERS)/rust/release/contender
 
 $(call needs,$(BUILD)/tests/peers/contender,libhiredis-dev)
 $(call needs,bench-peers,go=golang-go $(BUILD)/tests/python/test_use pip3=python3-pip npm=nodejs npm=npm interop/redisson \
-  compiler/wasm $(BUILD)/tests/peers/contender $(BUILD)/redis-server)
+  compiler/cargo compiler/wasm $(BUILD)/tests/peers/contender $(BUILD)/redis-server)
 
 $(BUILD)/tests/peers/peers: $(patsubst %,$(BUILD)/tests/peers/%.o,peers programs analyse draw) $(BUILD)/tests/svg.o $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm $(LDLIBS)
@@ -39,6 +39,11 @@ $(PEERS)/python/ready: tests/peers/python/requirements.txt
 
 $(PEERS)/node/ready: tests/peers/node/package.json tests/peers/node/package-lock.json
 	mkdir -p $(@D) && cp $^ $(@D) && cd $(@D) && npm ci --silent --ignore-scripts
+	@touch $@
+
+# Cargo has no checksums without a lock file, but those of the registry: the versions are exact.
+$(PEERS)/rust/release/contender: $(wildcard tests/peers/rust/*.toml tests/peers/rust/src/*) $(CORE) $(wildcard lock/*.h port/posix/* boards/service/*.[ch] boards/rust/*.* boards/rust/src/*)
+	cd tests/peers/rust && CARGO_TARGET_DIR=$(abspath $(PEERS))/rust cargo build -q --release
 	@touch $@
 
 # Apart from Redisson's, whose jars have other versions of what both need.

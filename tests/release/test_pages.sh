@@ -4,7 +4,8 @@
 # block is run as it stands, or, if that would take too long or is a suite's own work, looked at:
 # `make TARGET` has to be a target. A line that this script does not know fails, and so does a block
 # of another kind than C, text (``` text: pictures), CMake (test_cmake.sh tries it), SQL (operators), Java
-# and XML (interop), Python (tests/python), JavaScript and TypeScript (boards/node), Go (boards/go), or commands (```).
+# and XML (interop), Python (tests/python), JavaScript and TypeScript (boards/node), Go (boards/go),
+# Rust (tests/rust), or commands (```).
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh

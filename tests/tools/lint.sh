@@ -121,6 +121,14 @@ check "clang-tidy, core" tidy "$(echo boards/core/*.c)" --target=wasm32 -ffreest
 # shellcheck disable=SC2086
 check "cppcheck, core" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
   --suppress=missingIncludeSystem --suppress=comparePointers $core boards/core/core.c boards/core/memory.c
+# What the crate for Rust has in C, for one task and for POSIX.
+for threads in single posix; do
+  # shellcheck disable=SC2086
+  check "gcc, boards/rust, port/$threads" gcc -std=c11 $warnings -Iresp -Iport -Iport/$threads -Ilock -O2 -fanalyzer \
+    -Wno-missing-prototypes -c -o /dev/null boards/rust/csrc/embedded.c
+done
+# shellcheck disable=SC2086
+check "gcc, boards/rust/csrc/service.c" gcc -std=c11 $warnings -Iboards/service -fsyntax-only boards/rust/csrc/service.c
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/tls/keys/keys.h
 tls="-Itests -Itests/tls -Iport/bearssl -Ibuild/tests/tls/keys -D_DEFAULT_SOURCE"
