@@ -258,7 +258,11 @@ func (c *Client) cut() {
 	}
 	c.attempts++
 	if c.conn != nil {
-		c.conn.Close()
+		if c.tls != nil {
+			go c.conn.Close() // which says so, and may have to wait for that
+		} else {
+			c.conn.Close()
+		}
 		close(c.rest)
 		c.conn, c.socket, c.isWriting = nil, nil, false
 	}
