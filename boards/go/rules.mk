@@ -25,16 +25,15 @@ go: $(GO_ZIP) ## make the module for Go: build/go/fairlock-vVERSION.zip
 GO_TEST := $(GO_FOLDER)/test
 GO_TEST_FILES := $(wildcard boards/go/test/*_test.go)
 GO_CLIENT := $(COMPAT)/go/client
-GO_TESTS := $(addprefix boards/go/test/,test_go.sh test_mixed.sh test_package.sh test_peer.sh)
+GO_TESTS := $(addprefix boards/go/test/,test_go.sh test_package.sh test_peer.sh)
 SUITES += $(GO_TESTS)
 $(call needs,$(GO_CLIENT),$(GO_ZIP))
 $(call needs,$(GO_TESTS),$(GO_ZIP) $(BUILD)/redis-server)
 $(call needs,boards/go/test/test_go.sh,gcc libc6-dev)
-$(call needs,$(addprefix boards/go/test/,test_mixed.sh test_package.sh test_peer.sh),python3)
+$(call needs,$(addprefix boards/go/test/,test_package.sh test_peer.sh),python3)
 boards/go/test/test_go.sh: | all $(GO_TEST)/ready $(COMPAT)/this/client $(BUILD)/redis-server
 boards/go/test/test_package.sh: | all $(GO_TEST)/ready $(BUILD)/redis-server
-boards/go/test/test_mixed.sh: | $(COMPAT_CLIENTS)
-boards/go/test/test_peer.sh boards/go/test/test_mixed.sh: | $(GO_CLIENT) $(BUILD)/redis-server
+boards/go/test/test_peer.sh: | $(GO_CLIENT) $(BUILD)/redis-server
 
 $(GO_TEST)/ready: $(GO_TEST_FILES) $(GO_ZIP)
 	@rm -rf $(@D) && cp -r $(GO_FOLDER)/module $(@D) && cp $(GO_TEST_FILES) $(@D)

@@ -15,16 +15,15 @@ node: $(NODE_TGZ) ## make the package for Node: build/node/fairlock-VERSION.tgz
 
 # Its tests. What checks types and layout is the tests' alone, by the checksums in that folder.
 NODE_TOOLS := $(NODE)/tools/ready
-NODE_TESTS := $(addprefix boards/node/test/,test_client.mjs test_faults.mjs test_mixed.sh test_package.sh test_peer.sh)
+NODE_TESTS := $(addprefix boards/node/test/,test_client.mjs test_faults.mjs test_package.sh test_peer.sh)
 SUITES += $(NODE_TESTS)
 $(call needs,npm-client,node=nodejs npm=npm)
 $(call needs,$(NODE_TESTS),npm-client $(NODE_TGZ) $(BUILD)/redis-server)
 $(call needs,boards/node/test/test_faults.mjs,$(TLS_CERTIFICATES)/made)
-$(call needs,boards/node/test/test_peer.sh boards/node/test/test_mixed.sh,python3)
+$(call needs,boards/node/test/test_peer.sh,python3)
 $(NODE_TESTS): | all $(NODE_TGZ) $(BUILD)/redis-server
 $(addprefix boards/node/test/,test_client.mjs test_faults.mjs): | $(COMPAT)/this/client $(TLS_CERTIFICATES)/made
 boards/node/test/test_package.sh: | $(NODE_TOOLS)
-boards/node/test/test_mixed.sh: | $(COMPAT_CLIENTS)
 
 $(NODE_TOOLS): $(wildcard boards/node/test/tools/*)
 	mkdir -p $(@D) && cp $(filter %.json,$^) $(@D) && cd $(@D) && npm ci --silent --no-audit --no-fund --ignore-scripts
