@@ -106,7 +106,7 @@ def behind_sentinel():
     with fairlock.Client(f"redis+sentinel://127.0.0.1:{port}/door", offline=60) as client:
         with client.lock("door") as hold:
             require(hold.remaining > 40, "a lease of 60 s, with servers that move")
-            call(master, "WAIT", 1, 0)
+            until(lambda: call(replica, "EXISTS", "door") == 1, "the replica has it")
             master.process.kill()
             until(promoted, "it is promoted")
             with client.lock("other"):
