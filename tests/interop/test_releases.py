@@ -621,7 +621,7 @@ def plays(scene, pair):
     kills JVMs."""
     one, other = pair.split("+")
     if LANGUAGES:
-        return scene in (in_order, killed_waiter, stopped_waiter, killed_holder, let_in)
+        return scene in (in_order, killed_waiter, stopped_waiter, killed_holder) or (scene == let_in and one == "this")
     if scene == commands:
         return one != "redisson"
     if scene == breaking:

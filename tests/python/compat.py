@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package as a client of ../interop/peer.py: compat.py HOST PORT WAITER_MS LEASE_MS.
+"""The Python package as a client of ../interop/peer.py: compat.py HOST PORT [WAITER_MS LEASE_MS].
 
     make compat CLIENT="build/python/used/bin/python tests/python/compat.py"
 
@@ -17,7 +17,8 @@ import fairlock
 from fairlock._c import ffi, lib
 from fairlock._core import RENEW
 
-host, port, waiter, lease = sys.argv[1:]
+host, port = sys.argv[1:3]
+waiter, lease = sys.argv[3:5] or ("5000", "30000")
 client = fairlock.Client(
     f"redis://{host}:{port}", waiter=int(waiter) / 1000, lease=int(lease) / 1000
 )
