@@ -98,6 +98,7 @@ struct hold {
   char words[AGENT_TEXT_SIZE]; /* of the last one who has asked                 */
   bool guards;                 /* the command has begun; it may have ended since */
   bool hurried;                /* at_least_ms no longer counts */
+  bool unasked;                /* RELEASING: `fairlock run` has not asked for it yet */
   int64_t acquired_at;         /* in long_clock_ms() */
   uint32_t until; /* ENDING: when to send SIGKILL; CLEARING: to give up; RELEASING: to report */
   pthread_mutex_t start; /* the other thread locks it before it services the client */
@@ -459,6 +460,28 @@ static void look_clearing(struct hold *hold, uint32_t left, bool due)
   help_to_clear(hold, left);
 }
 
+/* The ms until max_hold_ms are over. They count only while the command runs: until then, for ever. */
+static uint32_t until_overdue_ms(const struct hold *hold)
+{
+  int64_t held = long_clock_ms() - hold->acquired_at;
+  uint32_t most = hold->options->max_hold_ms;
+  if (most == 0 || !hold->guards) return UINT32_MAX;
+  return held < most ? most - (uint32_t)held : 0;
+}
+
+/* Has the command ended when it is overdue, and then releases: `fairlock run` may be stopped. */
+static void look_overdue(struct hold *hold)
+{
+  if (until_overdue_ms(hold) > 0) return;
+  hold->unasked = guard_is_empty(hold->guard);
+  if (hold->unasked) {
+    begin_release(hold);
+    return;
+  }
+  guard_overdue(hold->guard);
+  guard_rouse(hold->guard);
+}
+
 static void look(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
@@ -472,6 +495,7 @@ static void look(struct hold *hold)
     if (left > needed_ms(hold->options)) note_deadline(hold, now, left);
     else begin_ending(hold, left);
     if (hold->phase == HOLDING) pass_on_asked(hold);
+    if (hold->phase == HOLDING) look_overdue(hold);
     break;
   case ENDING:
     if (!due) break;
@@ -485,7 +509,7 @@ static void look(struct hold *hold)
     look_lasting(hold, left);
     break;
   case RELEASING:
-    look_releasing(hold, due);
+    if (!hold->unasked) look_releasing(hold, due);
     break;
   case LINGERING:
     look_lingering(hold);
@@ -504,9 +528,12 @@ static int next_look_ms(struct hold *hold)
   uint32_t now = port_clock_ms();
   if (hold->phase == HOLDING)
     other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
+  if (hold->phase == HOLDING && !guard_is_overdue(hold->guard) && until_overdue_ms(hold) < other)
+    other = until_overdue_ms(hold);
   if (hold->phase == WAITING && left > 0) other = left;
   if (hold->phase == CLEARING) other = CLEARING_STEP_MS;
-  if (hold->phase == ENDING || hold->phase == RELEASING || hold->phase == LASTING) {
+  if (hold->phase == ENDING || hold->phase == LASTING ||
+      (hold->phase == RELEASING && !hold->unasked)) {
     other = (int32_t)(hold->until - now) > 0 ? hold->until - now : 0;
   }
   return (int)(other < wait ? other : wait);
@@ -521,6 +548,7 @@ static void abandoned(struct hold *hold)
   (void)close(hold->link);
   hold->link = -1;
   (void)pthread_mutex_unlock(&hold->shared);
+  hold->unasked = false;
   if (hold->phase == WAITING) {
     fairlock_cancel(&hold->lock.handle);
   } else if (hold->phase < RELEASING) {
@@ -552,7 +580,9 @@ static void obey(struct hold *hold)
     fairlock_cancel(&hold->lock.handle);
     break;
   case AGENT_RELEASE:
-    begin_release(hold);
+    if (hold->unasked) hold->until = port_clock_ms() + AGENT_RELEASE_MS;
+    else begin_release(hold);
+    hold->unasked = false;
     break;
   default:
     break;

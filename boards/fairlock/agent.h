@@ -41,6 +41,9 @@ struct agent_options {
   /* the lock is held for at least so long, even if the command ends sooner; 0: until it ends */
   uint32_t at_least_ms;
 
+  /* the command, and what it has started, is ended when the lock was held for so long; 0: never */
+  uint32_t max_hold_ms;
+
   int on_lost; /* of enum on_lost */
 
   /* the signal that the command gets when an operator asks for the lock; 0: none */

@@ -68,6 +68,7 @@ struct guard_shared {
   _Atomic bool begun;
   _Atomic bool termed; /* SIGTERM was sent to all */
   _Atomic bool ending_all;
+  _Atomic bool overdue;
   _Atomic int state;
   _Atomic uint32_t kill_at;
   _Atomic bool acted;
@@ -146,6 +147,17 @@ void guard_leave(struct guard *guard)
 void guard_end_all(struct guard *guard)
 {
   if (!atomic_exchange(&guard->shared->ending_all, true)) wake_guard(guard);
+}
+
+void guard_overdue(struct guard *guard)
+{
+  atomic_store(&guard->shared->overdue, true);
+  guard_end_all(guard);
+}
+
+bool guard_is_overdue(const struct guard *guard)
+{
+  return atomic_load(&guard->shared->overdue);
 }
 
 void guard_rouse(const struct guard *guard)
@@ -456,6 +468,7 @@ static void take_order(struct watch *watch)
   bool earlier = watch->step == TERMED && (int32_t)(watch->kill_at - now - orders->end_ms) < 0;
   if (!earlier) watch->kill_at = now + orders->end_ms;
   watch->step = ORDERED;
+  wake(guard->run[1]); /* it reports that the command is overdue */
   if (orders->end_ms > 0) begin_term(watch);
 }
 

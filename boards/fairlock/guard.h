@@ -78,6 +78,10 @@ void guard_leave(struct guard *guard);
 /* Makes the guard end the command and all that descends from it, whatever the deadline is. */
 void guard_end_all(struct guard *guard);
 
+/* The same because --max-hold is over; and whether that was said. */
+void guard_overdue(struct guard *guard);
+bool guard_is_overdue(const struct guard *guard);
+
 /* Continues the guard if it was stopped. */
 void guard_rouse(const struct guard *guard);
 

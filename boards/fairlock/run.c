@@ -77,6 +77,7 @@ struct run {
   uint32_t lost_status;     /* --lost-exit-code              */
   const char *metrics_file;
   bool wait_all; /* --wait-all */
+  bool overdue;  /* --max-hold has ended what still ran */
 
   enum stage stage;
   enum hold hold;
@@ -123,7 +124,7 @@ static const struct option_row options[] = {
      .help = "wait for the lock for at most this long (fractions are allowed).\n"
              "Default: as long as the server gives a useful answer once a minute"},
     {"timeout", 'w', OPTION_SECONDS, OF(lock.wait_ms), "SECONDS",
-     .help = "the same. It does not limit COMMAND: see timeout(1) for that"},
+     .help = "the same. It does not limit COMMAND: see --max-hold for that"},
     {"conflict-exit-code", 'E', OPTION_STATUS, OF(conflict_status), "N",
      .help = "exit status when -n or -w ends the wait. Default: 1"},
     {"command", 'c', OPTION_TEXT, OF(given.string), "STRING",
@@ -159,6 +160,10 @@ static const struct option_row options[] = {
     {"at-least", 0, OPTION_SECONDS, OF(lock.at_least_ms), "SECONDS",
      .help = "hold the lock for this long even if COMMAND ends sooner: for jobs\n"
              "that machines with different clocks start"},
+    {"max-hold", 0, OPTION_SECONDS, OF(lock.max_hold_ms), "SECONDS",
+     .help = "end COMMAND, and all that it has started, when the lock has been\n"
+             "held for this long, and exit with 83",
+     .least = 1},
     {"wait-all", 0, OPTION_FLAG, OF(wait_all), NULL,
      .help = "hold the lock until all that COMMAND has started have ended, too"},
     {"lost-exit-code", 0, OPTION_STATUS, OF(lost_status), "N",
@@ -198,7 +203,7 @@ static const struct command_line usage = {
         "run\n"
         "that this one runs under, 82 a later release uses the lock in a way that this one does "
         "not\n"
-        "know, or",
+        "know, 83 --max-hold is over, or",
     .options = options,
     .name_ends = true,
 };
@@ -224,6 +229,8 @@ static int settle_options(struct run *run, const struct command_line *line)
         "give at most %g, or --lease %g",
         lock->lease_ms / 3 / 1000.0, (double)lock->kill_after_ms * 3 / 1000.0);
   }
+  if (lock->max_hold_ms > 0 && lock->at_least_ms >= lock->max_hold_ms)
+    return misused(line, "--max-hold has to be longer than --at-least");
   if (run->metrics_file != NULL && *run->metrics_file == 0)
     return misused(line, "--metrics-file needs the name of a file");
   return EXIT_DONE;
@@ -628,6 +635,16 @@ static void hurry(struct run *run)
   agent_order(&run->agent, AGENT_HURRY);
 }
 
+/* Says once that --max-hold is over. The guard ends what runs. */
+static void look_for_overdue(struct run *run)
+{
+  if (run->overdue || !guard_is_overdue(&run->agent.guard)) return;
+  run->overdue = true;
+  complain("%s has been held for %g s (--max-hold); ending the command", run->shown,
+           run->lock.max_hold_ms / 1000.0);
+  hurry(run);
+}
+
 static void lose(struct run *run)
 {
   run->hold = LOST;
@@ -718,6 +735,7 @@ static void on_event(struct run *run, const struct event *event)
   if (event->agent.news == AGENT_ASKED) on_asked(run, &event->agent);
   else if (event->agent.news != 0) on_lost(run, &event->agent);
   if (event->agent.news == AGENT_GONE) hang_up(run);
+  look_for_overdue(run);
   if (hurries(number)) hurry(run);
   if (number == SIGCONT) resume(run);
   if (run->stage == ENDED) stop_with_group(number);
@@ -823,6 +841,7 @@ static int supervise(struct run *run)
   }
   run->stage = ENDED;
   look_for_guard(run);
+  look_for_overdue(run);
   pass_interrupt(run, status);
   bool known = guard_has_ended(&run->agent.guard, &status);
   if (known) finish_rest(run, status);
@@ -831,6 +850,7 @@ static int supervise(struct run *run)
     if (!known) return failed;
   }
   guard_leave(&run->agent.guard);
+  if (run->overdue) return EXIT_OVERDUE;
   return WIFSIGNALED(status) ? ended_by(run, WTERMSIG(status)) : WEXITSTATUS(status);
 }
 
