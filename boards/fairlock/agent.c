@@ -57,6 +57,7 @@
 #define LEAST_CONNECT_MS 1000U
 #define RETRY_MS         250
 #define AWAY_MS          3000U /* shorter breaks of the connection are not reported */
+#define ASKING_MS        1000U /* so long the server may take to say who holds the lock */
 
 /* While the command is being ended: how often to look, and how long killed processes may take. */
 #define CLEARING_STEP_MS 50U
@@ -68,6 +69,7 @@ struct order {
 
 enum phase {
   WAITING,  /* until the lock is held with enough of its lease left                     */
+  ASKING,   /* it was not acquired in time: who holds it? Until `until`                 */
   HOLDING,  /* the lock is held                                                         */
   ENDING,   /* the lock is lost: SIGTERM was sent, SIGKILL is due at `until`            */
   ENDED,    /* the lock is lost, and nothing is left to do                              */
@@ -98,6 +100,7 @@ struct hold {
   char words[AGENT_TEXT_SIZE]; /* of the last one who has asked                 */
   bool guards;                 /* the command has begun; it may have ended since */
   bool hurried;                /* at_least_ms no longer counts */
+  struct agent_message rival;  /* ASKING: what is then reported */
   bool unasked;                /* RELEASING: `fairlock run` has not asked for it yet */
   int64_t acquired_at;         /* in long_clock_ms() */
   uint32_t until; /* ENDING: when to send SIGKILL; CLEARING: to give up; RELEASING: to report */
@@ -386,12 +389,50 @@ static void wait_again(struct hold *hold)
   begin_wait(hold);
 }
 
+/* A report function: notes the first holder. Called inside the client, in the other thread. */
+static bool note_rival(const struct fairlock_report *report, void *context)
+{
+  struct agent_message *rival = context;
+  int size = report->id != NULL ? (int)report->id_size : 0;
+  rival->holders = report->holder_count;
+  rival->waiters = report->waiter_count;
+  rival->token = report->token;
+  snprintf(rival->holder, sizeof rival->holder, "%.*s", size, size > 0 ? report->id : "");
+  return false;
+}
+
+/* Begins to ask who holds the lock, which was not acquired in time. */
+static void begin_asking(struct hold *hold, int status)
+{
+  hold->rival = (struct agent_message){.news = AGENT_FAILED, .status = status};
+  hold->phase = ASKING;
+  hold->until = port_clock_ms() + ASKING_MS;
+  (void)fairlock_start_inspect(&hold->lock.handle, note_rival, &hold->rival);
+}
+
+static void look_asking(struct hold *hold, bool due)
+{
+  int status = fairlock_result(&hold->lock.handle);
+  bool pending = status == FAIRLOCK_PENDING;
+  if (pending && !due && !hold->cancelled && hold->link >= 0) return;
+  if (pending) end_hold(hold, AGENT_FAILED, hold->rival.status); /* the other thread may write */
+  hold->rival.known = status == FAIRLOCK_OK;
+  tell(hold, &hold->rival);
+  _exit(0);
+}
+
 static void look_waiting(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
   int status = fairlock_result(&hold->lock.handle);
   if (status == FAIRLOCK_PENDING) {
     tell_why(hold);
+    return;
+  }
+  bool late = status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT;
+  if (late && !hold->options->quiet &&
+      fairlock_server_status(&hold->session->client) == FAIRLOCK_OK) {
+    begin_asking(hold, status);
     return;
   }
   if (status != FAIRLOCK_OK) {
@@ -491,6 +532,9 @@ static void look(struct hold *hold)
   case WAITING:
     look_waiting(hold);
     break;
+  case ASKING:
+    look_asking(hold, due);
+    break;
   case HOLDING:
     if (left > needed_ms(hold->options)) note_deadline(hold, now, left);
     else begin_ending(hold, left);
@@ -532,7 +576,7 @@ static int next_look_ms(struct hold *hold)
     other = until_overdue_ms(hold);
   if (hold->phase == WAITING && left > 0) other = left;
   if (hold->phase == CLEARING) other = CLEARING_STEP_MS;
-  if (hold->phase == ENDING || hold->phase == LASTING ||
+  if (hold->phase == ASKING || hold->phase == ENDING || hold->phase == LASTING ||
       (hold->phase == RELEASING && !hold->unasked)) {
     other = (int32_t)(hold->until - now) > 0 ? hold->until - now : 0;
   }
@@ -549,7 +593,7 @@ static void abandoned(struct hold *hold)
   hold->link = -1;
   (void)pthread_mutex_unlock(&hold->shared);
   hold->unasked = false;
-  if (hold->phase == WAITING) {
+  if (hold->phase == WAITING || hold->phase == ASKING) {
     fairlock_cancel(&hold->lock.handle);
   } else if (hold->phase < RELEASING) {
     guard_end_all(hold->guard);

@@ -49,6 +49,9 @@ struct agent_options {
   /* the signal that the command gets when an operator asks for the lock; 0: none */
   int on_ask;
 
+  /* do not ask who holds the lock when it was not acquired in time */
+  bool quiet;
+
   /* report what happens to the connection */
   bool verbose;
 
@@ -63,7 +66,8 @@ enum agent_news {
   AGENT_ACQUIRED,      /* the lock is held: token, holder                                    */
   /* the lock cannot be acquired, because one of `holders` holds it. The agent has ended */
   AGENT_NESTED,
-  AGENT_FAILED, /* the lock was not acquired: status, text. The agent has ended, or lingers */
+  /* the lock was not acquired: status, text; `known`: who holds it. The agent has ended, or lingers */
+  AGENT_FAILED,
   /* the system has refused what text says: status is an errno value. The agent has ended */
   AGENT_UNABLE,
   AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: text */
@@ -84,6 +88,8 @@ struct agent_message {
   bool lingers;
   int32_t event; /* AGENT_EVENT: of enum fairlock_log_event      */
   int64_t at_ms; /* AGENT_EVENT: when, in time_of_day_ms()       */
+  bool known; /* AGENT_FAILED: there are holders, and waiters; the first holder has this token; 0: none */
+  uint32_t holders, waiters;
   uint64_t token;
   char holder[FAIRLOCK_HOLDER_ID_SIZE];
   char text[AGENT_TEXT_SIZE]; /* the words of the server, of TLS, or of who asks; "": none   */

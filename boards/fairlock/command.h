@@ -72,7 +72,10 @@ void complain_of(int64_t at_ms, const char *format, ...);
 /* From now on, each line that is printed has the date and the time in it. */
 void complain_with_times(void);
 
-/* Prints a time in ms since 1970, in the local time zone, as strftime() does by the format. */
+/* Writes a time in ms since 1970, in the local time zone, as strftime() does by the format. */
+void time_text(char text[32], int64_t ms, const char *format);
+
+/* Prints it. */
 void print_time(FILE *to, int64_t ms, const char *format);
 
 /* Returns the time in ms since 1970. */

@@ -125,6 +125,8 @@ static const struct option_row options[] = {
              "Default: as long as the server gives a useful answer once a minute"},
     {"timeout", 'w', OPTION_SECONDS, OF(lock.wait_ms), "SECONDS",
      .help = "the same. It does not limit COMMAND: see --max-hold for that"},
+    {"quiet", 'q', OPTION_FLAG, OF(lock.quiet), NULL,
+     .help = "do not say who holds the lock when -n or -w ends the wait"},
     {"conflict-exit-code", 'E', OPTION_STATUS, OF(conflict_status), "N",
      .help = "exit status when -n or -w ends the wait. Default: 1"},
     {"command", 'c', OPTION_TEXT, OF(given.string), "STRING",
@@ -479,6 +481,18 @@ static void reap_agent(const struct run *run, const struct agent_message *last)
   if (!last->lingers && run->agent.pid > 0) (void)waitpid(run->agent.pid, NULL, 0);
 }
 
+/* Who holds the lock, which was not acquired in time, and since when; and how many wait. */
+static void tell_rival(const struct run *run, const struct agent_message *message)
+{
+  char *id = printable(message->holder, strlen(message->holder));
+  char since[32] = "", others[32] = "";
+  if (message->token > 0) time_text(since, (int64_t)(message->token / 1000), " since %F %T");
+  if (message->holders > 1) snprintf(others, sizeof others, " and %u more", message->holders - 1);
+  complain("%s is %s%s%s%s, %u waiting", run->shown,
+           message->holders > 0 ? "held by " : "free by now", id, since, others, message->waiters);
+  free(id);
+}
+
 static int on_failure(struct run *run, const struct agent_message *message)
 {
   reap_agent(run, message);
@@ -508,6 +522,7 @@ static int on_failure(struct run *run, const struct agent_message *message)
     return EXIT_SYSTEM;
   }
   int status = message->status;
+  if (message->known) tell_rival(run, message);
   if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return (int)run->conflict_status;
   return session_failed(&run->session, status, message->address, message->text);
 }
