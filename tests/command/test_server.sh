@@ -26,7 +26,7 @@ test_usage() {
   misuse 'NAME of a lock is missing' break
   misuse 'no COMMAND' run a
   misuse 'no COMMAND' run a --
-  misuse 'there is no option -q' run -q a true
+  misuse 'there is no option -y' run -y a true
   misuse 'there is no option --unknown' run --unknown=3 a true
   misuse 'there is no option --json' run --json a true
   misuse '-n cannot come before the subcommand' -n run a true
