@@ -27,7 +27,7 @@ enum agent_order {
 };
 
 struct agent_options {
-  const char *name;
+  const char *names[MOST_LOCKS + 1]; /* of the locks; NULL ends them */
   const char *holders; /* ids of holds under which we run, separated by spaces; NULL: none */
   uint32_t wait_ms;    /* 0: do not wait                                            */
   uint32_t lease_ms;
@@ -63,7 +63,7 @@ struct agent_options {
 enum agent_news {
   AGENT_CONNECTED = 1, /* a server serves us; the agent waits for AGENT_ACQUIRE          */
   AGENT_RETRYING,      /* no server serves us so far: status, text. The agent tries again  */
-  AGENT_ACQUIRED,      /* the lock is held: token, holder                                    */
+  AGENT_ACQUIRED,      /* all locks are held. One message for each: token, holder            */
   /* the lock cannot be acquired, because one of `holders` holds it. The agent has ended */
   AGENT_NESTED,
   /* the lock was not acquired: status, text; `known`: who holds it. The agent has ended, or lingers */
@@ -84,6 +84,7 @@ enum agent_news {
 struct agent_message {
   int32_t news;
   int32_t status;
+  uint32_t lock; /* which of the names it is about */
   /* the agent goes on with the release or the leave; nobody has to wait for it */
   bool lingers;
   int32_t event; /* AGENT_EVENT: of enum fairlock_log_event      */
