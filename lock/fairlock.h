@@ -22,6 +22,7 @@
  *     fairlock_log.h          what happens to the connection
  *     fairlock_abandon.h      gives up a handle without waiting, as in a destructor
  *     fairlock_operate.h      shows who holds and who waits, and ends a hold
+ *     fairlock_several.h      several locks at once, all or none
  * For the first five, fill in the struct, and call its function after fairlock_client_init(),
  * before the first operation; a second call replaces the first. It returns FAIRLOCK_OK, or why the
  * option is not used: a later release may have more reasons.

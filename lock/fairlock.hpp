@@ -19,6 +19,9 @@
  *     fairlock_stop(client.native_handle());
  *     renews.join();
  *
+ *     fair::lock_all(door, gate);                        both, in one order for all: no deadlock
+ *     std::scoped_lock both(std::adopt_lock, door, gate);
+ *
  *     fair::shared_mutex valve(client, "valve:7");
  *     std::shared_lock<fair::shared_mutex> reads(valve);
  *     fair::semaphore downloads(client, "downloads", 10); at most ten, wherever they are, eight here
@@ -37,9 +40,9 @@
  *
  * Failures. status() says whether an object can be used. acquire() and release() return a status;
  * result() of a handle or a hold is the last one. try_lock() and its variants return false for any
- * reason, which result() of a handle tells. lock(), lock_shared() and acquire() of a semaphore can
- * only return with the lock; if they fail, they throw std::system_error with fair::category().
- * Without exceptions they call std::abort(), unless you define a macro FAIRLOCK_LOCK_FAILED(status).
+ * reason, which result() of a handle tells. lock(), lock_shared(), lock_all() and acquire() of a
+ * semaphore can only return with the lock; if they fail, they throw std::system_error with
+ * fair::category(). Without exceptions they call std::abort(), unless you define a macro FAIRLOCK_LOCK_FAILED(status).
  * That must not return, and must be the same in all files of a program.
  *
  * The namespace is not called fairlock because C's struct fairlock is.
@@ -49,6 +52,7 @@
 
 #include "fairlock.h"
 #include "fairlock_abandon.h"
+#include "fairlock_several.h"
 #include "fairlock_share.h"
 
 #include <chrono>
@@ -304,6 +308,12 @@ private:
   waiter *first_;
 };
 
+/* fairlock_acquire_all(), of handles; see below. */
+struct all {
+  template <class... Handles>
+  static int acquire(std::uint32_t wait_ms, Handles &...handles) noexcept;
+};
+
 } // namespace detail
 
 /* A client: one connection to one server. Outlives its handles, mutexes and semaphores. */
@@ -499,6 +509,8 @@ public:
   }
 
 private:
+  friend struct detail::all;
+
   handle(fairlock_client *of, int usable, const char *name, detail::lease lease) noexcept
       : handle_(), client_(of), lease_ms_(lease.ms),
         unusable_(usable != FAIRLOCK_OK ? usable : fairlock_init(&handle_, of, name)),
@@ -518,6 +530,43 @@ private:
   int unusable_; /* why it cannot be used; FAIRLOCK_OK: it can */
   int result_;
 };
+
+template <class... Handles>
+int detail::all::acquire(std::uint32_t wait_ms, Handles &...handles) noexcept
+{
+  handle *const given[] = {&handles...};
+  fairlock *natives[sizeof...(handles)];
+  for (std::size_t i = 0; i < sizeof...(handles); i++) {
+    if (given[i]->unusable_ != FAIRLOCK_OK) return given[i]->unusable_;
+    natives[i] = &given[i]->handle_;
+  }
+  return fairlock_acquire_all(natives, sizeof...(handles), wait_ms, given[0]->lease_ms_);
+}
+
+/*
+ * fairlock_acquire_all(), without a limit: all of these handles or none, with the lease of the first.
+ * Each is released by itself: std::lock_guard and std::scoped_lock take them over (std::adopt_lock).
+ * std::lock() and std::scoped_lock alone give up their places in the queues again and again.
+ */
+template <class... Handles> int acquire_all(handle &first, Handles &...others) noexcept
+{
+  return detail::all::acquire(FAIRLOCK_FOREVER, first, others...);
+}
+
+/* The same, for up to wait. */
+template <class Rep, class Period, class... Handles>
+int acquire_all_for(const std::chrono::duration<Rep, Period> &wait, handle &first,
+                    Handles &...others) noexcept
+{
+  return detail::all::acquire(detail::to_ms(wait), first, others...);
+}
+
+/* acquire_all(). For failures see above. */
+template <class... Handles> void lock_all(handle &first, Handles &...others)
+{
+  const int status = acquire_all(first, others...);
+  if (status != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(status);
+}
 
 /*
  * A hold that ends with its scope: one level of re-entry. Movable, also to another thread, which

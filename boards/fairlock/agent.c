@@ -57,6 +57,7 @@
 #define LEAST_CONNECT_MS 1000U
 #define RETRY_MS         250
 #define AWAY_MS          3000U /* shorter breaks of the connection are not reported */
+#define ASKING_MS        1000U /* so long the server may take to say who holds the lock */
 
 /* While the command is being ended: how often to look, and how long killed processes may take. */
 #define CLEARING_STEP_MS 50U
@@ -68,19 +69,30 @@ struct order {
 
 enum phase {
   WAITING,  /* until the lock is held with enough of its lease left                     */
+  ASKING,   /* it was not acquired in time: who holds it? Until `until`                 */
   HOLDING,  /* the lock is held                                                         */
   ENDING,   /* the lock is lost: SIGTERM was sent, SIGKILL is due at `until`            */
   ENDED,    /* the lock is lost, and nothing is left to do                              */
   CLEARING, /* fairlock was killed: the command is being ended before the lock is released */
   LASTING,  /* the command has ended after that; the lock is held until at_least_ms are over */
-  RELEASING,
+  RELEASING, /* all that are held; what comes then says `failed`                       */
   LINGERING /* `fairlock run` was told the result; the server may still have something of ours */
+};
+
+/* A lock. */
+struct place {
+  struct fairlock_shared lock; /* its handle is used also if it is not shared               */
+  uint32_t name;               /* which of the names it has                                 */
+  int status;                  /* RELEASING: its status; FAIRLOCK_PENDING: it goes on       */
+  bool out;                    /* the handle is out of its client                           */
 };
 
 struct hold {
   struct session *session;
   const struct agent_options *options;
-  struct fairlock_shared lock; /* its handle is used also if it is not */
+  struct place places[MOST_LOCKS]; /* in the order in which all take them */
+  size_t count;
+  size_t held; /* so many are; WAITING: the next one is waited for */
   int link;                    /* -1: the other end is gone */
   int wake[2];
   struct fairlock_log log;
@@ -93,15 +105,22 @@ struct hold {
   uint32_t reached_at; /* when the server was last known to be reachable */
   bool cancelled;      /* the wait is to end */
   enum phase phase;
-  atomic_bool asked;           /* an operator has asked for the lock */
+  atomic_bool asked;           /* an operator has asked for a lock */
+  uint32_t asked_for;          /* which of the names it has; `shared` guards it, too */
   pthread_mutex_t shared;      /* guards `words`, and messages from two threads */
   char words[AGENT_TEXT_SIZE]; /* of the last one who has asked                 */
   bool guards;                 /* the command has begun; it may have ended since */
   bool hurried;                /* at_least_ms no longer counts */
+  struct agent_message rival;  /* ASKING: what is then reported */
+  bool unasked;                /* RELEASING: `fairlock run` has not asked for it yet */
   int64_t acquired_at;         /* in long_clock_ms() */
   uint32_t until; /* ENDING: when to send SIGKILL; CLEARING: to give up; RELEASING: to report */
   pthread_mutex_t start; /* the other thread locks it before it services the client */
-  int released;          /* RELEASING: its status; FAIRLOCK_PENDING: it goes on */
+  /*
+   * RELEASING: FAIRLOCK_OK: `fairlock run` is told of the release; FAIRLOCK_PENDING: then the wait
+   * begins again; else it is told that the locks were not acquired, and why
+   */
+  int failed;
 };
 
 /* Messages to `fairlock run` */
@@ -142,6 +161,19 @@ static struct agent_message message_of(struct hold *hold, enum agent_news news, 
   session_error(hold->session, status, message.text);
   session_address(hold->session, status, message.address);
   return message;
+}
+
+/* The least that is left of what is held: 0 if one is lost, UINT32_MAX if none is held. */
+static uint32_t least_left(struct hold *hold, size_t *which)
+{
+  uint32_t least = UINT32_MAX;
+  for (size_t i = 0; i < hold->held; i++) {
+    uint32_t left = fairlock_remaining_ms(&hold->places[i].lock.handle);
+    if (left >= least) continue;
+    least = left;
+    if (which != NULL) *which = i;
+  }
+  return least;
 }
 
 static void tell_status(struct hold *hold, enum agent_news news, int status)
@@ -216,8 +248,12 @@ static void begin_ending(struct hold *hold, uint32_t left)
 {
   const struct agent_options *options = hold->options;
   int why = fairlock_server_status(&hold->session->client);
+  size_t which = 0;
   if (why == FAIRLOCK_OK) why = FAIRLOCK_UNREACHABLE;
-  tell_status(hold, AGENT_LOST, left > 0 ? why : FAIRLOCK_LOST);
+  struct agent_message message = message_of(hold, AGENT_LOST, left > 0 ? why : FAIRLOCK_LOST);
+  (void)least_left(hold, &which);
+  message.lock = hold->places[which].name;
+  tell(hold, &message);
   hold->phase = ENDED;
   if (options->on_lost == ON_LOST_TERM) {
     uint32_t reserve = reserve_ms(options);
@@ -241,8 +277,9 @@ static void begin_ending(struct hold *hold, uint32_t left)
 static void on_asked(struct fairlock *handle, const struct fairlock_asking *asking, void *context)
 {
   struct hold *hold = context;
-  (void)handle;
   (void)pthread_mutex_lock(&hold->shared);
+  for (size_t i = 0; i < hold->count; i++)
+    if (handle == &hold->places[i].lock.handle) hold->asked_for = hold->places[i].name;
   snprintf(hold->words, sizeof hold->words, "%.*s", (int)asking->size, asking->words);
   (void)pthread_mutex_unlock(&hold->shared);
   atomic_store(&hold->asked, true);
@@ -257,6 +294,7 @@ static void pass_on_asked(struct hold *hold)
   struct agent_message message = {.news = AGENT_ASKED};
   (void)pthread_mutex_lock(&hold->shared);
   memcpy(message.text, hold->words, sizeof message.text);
+  message.lock = hold->asked_for;
   (void)pthread_mutex_unlock(&hold->shared);
   put(hold, &message, true);
   if (hold->options->on_ask != 0) guard_signal_group(hold->guard, hold->options->on_ask);
@@ -280,13 +318,25 @@ static void give_up(struct hold *hold, const char *what, int error)
   _exit(1);
 }
 
-static void begin_release(struct hold *hold)
+/* Begins to release all that is held. failed: as in struct hold. */
+static void give_back(struct hold *hold, int failed)
 {
-  hold->released = fairlock_start_release(&hold->lock.handle);
-  bool late = hold->phase == ENDING || hold->phase == ENDED || hold->released != FAIRLOCK_PENDING;
+  bool late = true;
+  for (size_t i = 0; i < hold->held; i++) {
+    struct place *place = &hold->places[i];
+    place->status = fairlock_start_release(&place->lock.handle);
+    late = late && place->status != FAIRLOCK_PENDING;
+  }
+  late = late || hold->phase == ENDING || hold->phase == ENDED;
   hold->until = port_clock_ms() + (late ? AGENT_LATE_RELEASE_MS : AGENT_RELEASE_MS);
+  hold->failed = failed;
   hold->phase = RELEASING;
   guard_rest(hold->guard);
+}
+
+static void begin_release(struct hold *hold)
+{
+  give_back(hold, FAIRLOCK_OK);
 }
 
 /*
@@ -294,11 +344,14 @@ static void begin_release(struct hold *hold)
  * While the server answers, an operation has a result only when nothing is left, unless the hold
  * was lost.
  */
-static bool leaves_something(struct hold *hold, int status)
+static bool leaves_something(struct hold *hold, struct place *place)
 {
   bool answers = fairlock_server_status(&hold->session->client) == FAIRLOCK_OK;
-  if (status == FAIRLOCK_OK || (answers && status != FAIRLOCK_LOST)) return false;
-  return fairlock_start_deinit(&hold->lock.handle) == FAIRLOCK_PENDING;
+  if (place->status == FAIRLOCK_PENDING) return true;
+  if (place->out || place->status == FAIRLOCK_OK) return false;
+  if (answers && place->status != FAIRLOCK_LOST) return false;
+  place->out = fairlock_start_deinit(&place->lock.handle) != FAIRLOCK_PENDING;
+  return !place->out;
 }
 
 /* Reports a result. If something is left, the agent goes on without `fairlock run`. */
@@ -316,21 +369,6 @@ static int why_unreleased(struct hold *hold)
 {
   int why = fairlock_server_status(&hold->session->client);
   return why < FAIRLOCK_OK && why != FAIRLOCK_UNREACHABLE ? why : FAIRLOCK_UNKNOWN;
-}
-
-static void look_releasing(struct hold *hold, bool due)
-{
-  if (hold->released == FAIRLOCK_PENDING) hold->released = fairlock_result(&hold->lock.handle);
-  bool pending = hold->released == FAIRLOCK_PENDING;
-  bool left = pending || leaves_something(hold, hold->released);
-  if (left && !due) return;
-  finish(hold, AGENT_RELEASED, pending ? why_unreleased(hold) : hold->released, left);
-}
-
-static void look_lingering(struct hold *hold)
-{
-  if (fairlock_result(&hold->lock.handle) == FAIRLOCK_PENDING) return;
-  if (fairlock_start_deinit(&hold->lock.handle) != FAIRLOCK_PENDING) _exit(0);
 }
 
 /* Tells the guard until when the command may run: counted from `now`, so rather too early. */
@@ -370,51 +408,161 @@ static uint32_t rest_of_wait(const struct hold *hold)
   return waited < wait ? wait - waited : 1;
 }
 
+/* Waits for the next one. */
 static void begin_wait(struct hold *hold)
 {
+  struct place *place = &hold->places[hold->held];
   hold->reached_at = port_clock_ms();
-  int status = fairlock_start_acquire(&hold->lock.handle, rest_of_wait(hold), FAIRLOCK_RENEW);
-  if (status != FAIRLOCK_PENDING) end_hold(hold, AGENT_FAILED, status);
+  hold->phase = WAITING;
+  place->status = fairlock_start_acquire(&place->lock.handle, rest_of_wait(hold), FAIRLOCK_RENEW);
+  if (place->status != FAIRLOCK_PENDING) give_back(hold, place->status);
 }
 
-/* The hold has ended before the command began, perhaps because we were stopped. Waits again. */
+/*
+ * One hold has ended before the command began, perhaps because we were stopped, or by a break: all are
+ * given back, and the wait begins again.
+ */
 static void wait_again(struct hold *hold)
 {
-  (void)fairlock_start_release(&hold->lock.handle);
   atomic_store(&hold->asked, false); /* the operator asked for the hold that has ended */
-  begin_wait(hold);
+  give_back(hold, FAIRLOCK_PENDING);
+}
+
+/* A report function: notes the first holder. Called inside the client, in the other thread. */
+static bool note_rival(const struct fairlock_report *report, void *context)
+{
+  struct agent_message *rival = context;
+  int size = report->id != NULL ? (int)report->id_size : 0;
+  rival->holders = report->holder_count;
+  rival->waiters = report->waiter_count;
+  rival->token = report->token;
+  snprintf(rival->holder, sizeof rival->holder, "%.*s", size, size > 0 ? report->id : "");
+  return false;
+}
+
+/* Begins to ask who holds the lock, which was not acquired in time. */
+static void begin_asking(struct hold *hold, struct place *place, int status)
+{
+  hold->rival =
+      (struct agent_message){.news = AGENT_FAILED, .status = status, .lock = place->name};
+  hold->phase = ASKING;
+  hold->until = port_clock_ms() + ASKING_MS;
+  (void)fairlock_start_inspect(&place->lock.handle, note_rival, &hold->rival);
+}
+
+static void look_asking(struct hold *hold, bool due)
+{
+  int status = fairlock_result(&hold->places[hold->held].lock.handle);
+  bool pending = status == FAIRLOCK_PENDING;
+  if (pending && !due && !hold->cancelled && hold->link >= 0) return;
+  if (pending) end_hold(hold, AGENT_FAILED, hold->rival.status); /* the other thread may write */
+  hold->rival.known = status == FAIRLOCK_OK;
+  tell(hold, &hold->rival);
+  _exit(0);
+}
+
+/* All were given back, or the time for that is over, because no lock was acquired, or one was lost. */
+static void after_failure(struct hold *hold, bool left)
+{
+  int failed = hold->failed;
+  bool late = failed == FAIRLOCK_BUSY || failed == FAIRLOCK_TIMEOUT;
+  bool cancelled = hold->cancelled || hold->link < 0;
+  if (failed == FAIRLOCK_PENDING) {
+    hold->held = 0;
+    begin_wait(hold);
+  } else if (late && !left && !cancelled && !hold->options->quiet &&
+             fairlock_server_status(&hold->session->client) == FAIRLOCK_OK) {
+    begin_asking(hold, &hold->places[hold->held], failed);
+  } else {
+    finish(hold, AGENT_FAILED, failed, left);
+  }
+}
+
+static void look_releasing(struct hold *hold, bool due)
+{
+  int status = FAIRLOCK_OK;
+  bool pending = false;
+  bool left = false;
+  bool again = hold->failed == FAIRLOCK_PENDING;
+  if (again && (hold->cancelled || hold->link < 0)) {
+    hold->failed = FAIRLOCK_CANCELLED;
+    again = false;
+  }
+  if (again && due) hold->until += AGENT_RELEASE_MS; /* only the library limits it */
+  for (size_t i = 0; i < hold->count; i++) {
+    struct place *place = &hold->places[i];
+    if (place->status == FAIRLOCK_PENDING) place->status = fairlock_result(&place->lock.handle);
+    pending = pending || place->status == FAIRLOCK_PENDING;
+    if (!again && leaves_something(hold, place)) left = true;
+    if (status == FAIRLOCK_OK || status == FAIRLOCK_PENDING) status = place->status;
+  }
+  bool waits = hold->failed == FAIRLOCK_OK ? left : pending;
+  if (waits && (again || !due)) return;
+  if (hold->failed != FAIRLOCK_OK) after_failure(hold, left);
+  else finish(hold, AGENT_RELEASED, pending ? why_unreleased(hold) : status, left);
+}
+
+static void look_lingering(struct hold *hold)
+{
+  bool left = false;
+  for (size_t i = 0; i < hold->count; i++) {
+    struct place *place = &hold->places[i];
+    if (place->out || place->status == FAIRLOCK_OK) continue;
+    if (fairlock_result(&place->lock.handle) != FAIRLOCK_PENDING)
+      place->out = fairlock_start_deinit(&place->lock.handle) != FAIRLOCK_PENDING;
+    left = left || !place->out;
+  }
+  if (!left) _exit(0);
+}
+
+/* One message for each lock, in the order of the names. */
+static void tell_acquired(struct hold *hold)
+{
+  for (uint32_t name = 0; name < hold->count; name++) {
+    struct agent_message message = {.news = AGENT_ACQUIRED, .lock = name};
+    struct place *place = hold->places;
+    while (place->name != name)
+      place++;
+    message.token = fairlock_token(&place->lock.handle);
+    fairlock_id(&place->lock.handle, message.holder, sizeof message.holder);
+    tell(hold, &message);
+  }
 }
 
 static void look_waiting(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
-  int status = fairlock_result(&hold->lock.handle);
+  struct place *place = &hold->places[hold->held];
+  int status = fairlock_result(&place->lock.handle);
+  bool lost = least_left(hold, NULL) == 0; /* one of those that are held already */
   if (status == FAIRLOCK_PENDING) {
+    if (lost) (void)fairlock_cancel(&place->lock.handle);
     tell_why(hold);
     return;
   }
+  place->status = status;
   if (status != FAIRLOCK_OK) {
-    finish(hold, AGENT_FAILED, status, leaves_something(hold, status));
+    if (lost && !hold->cancelled) wait_again(hold);
+    else give_back(hold, status);
     return;
   }
+  hold->held++;
+  uint32_t left = least_left(hold, NULL);
   if (hold->link < 0 || hold->cancelled) {
     begin_release(hold);
-    return;
-  }
-  uint32_t left = fairlock_remaining_ms(&hold->lock.handle);
-  if (left == 0) {
+  } else if (left == 0) {
     wait_again(hold);
-    return;
+  } else if (hold->held < hold->count) {
+    begin_wait(hold);
+  } else if (left <= needed_ms(hold->options)) {
+    /* a handover is a short hold; its confirmation, which is under way, gives it the full lease */
+    hold->held--;
+  } else {
+    hold->phase = HOLDING;
+    hold->acquired_at = long_clock_ms();
+    note_deadline(hold, now, left);
+    tell_acquired(hold);
   }
-  /* a handover is a short hold; its confirmation, which is under way, gives it the full lease */
-  if (left <= needed_ms(hold->options)) return;
-  struct agent_message message = {.news = AGENT_ACQUIRED,
-                                  .token = fairlock_token(&hold->lock.handle)};
-  fairlock_id(&hold->lock.handle, message.holder, sizeof message.holder);
-  hold->phase = HOLDING;
-  hold->acquired_at = long_clock_ms();
-  note_deadline(hold, now, left);
-  tell(hold, &message);
 }
 
 /* True if on_ask is a signal that asks the command to end: then at_least_ms does not count. */
@@ -459,19 +607,45 @@ static void look_clearing(struct hold *hold, uint32_t left, bool due)
   help_to_clear(hold, left);
 }
 
+/* The ms until max_hold_ms are over. They count only while the command runs: until then, for ever. */
+static uint32_t until_overdue_ms(const struct hold *hold)
+{
+  int64_t held = long_clock_ms() - hold->acquired_at;
+  uint32_t most = hold->options->max_hold_ms;
+  if (most == 0 || !hold->guards) return UINT32_MAX;
+  return held < most ? most - (uint32_t)held : 0;
+}
+
+/* Has the command ended when it is overdue, and then releases: `fairlock run` may be stopped. */
+static void look_overdue(struct hold *hold)
+{
+  if (until_overdue_ms(hold) > 0) return;
+  hold->unasked = guard_is_empty(hold->guard);
+  if (hold->unasked) {
+    begin_release(hold);
+    return;
+  }
+  guard_overdue(hold->guard);
+  guard_rouse(hold->guard);
+}
+
 static void look(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
-  uint32_t left = fairlock_remaining_ms(&hold->lock.handle);
+  uint32_t left = least_left(hold, NULL);
   bool due = (int32_t)(now - hold->until) >= 0;
   switch (hold->phase) {
   case WAITING:
     look_waiting(hold);
     break;
+  case ASKING:
+    look_asking(hold, due);
+    break;
   case HOLDING:
     if (left > needed_ms(hold->options)) note_deadline(hold, now, left);
     else begin_ending(hold, left);
     if (hold->phase == HOLDING) pass_on_asked(hold);
+    if (hold->phase == HOLDING) look_overdue(hold);
     break;
   case ENDING:
     if (!due) break;
@@ -485,7 +659,7 @@ static void look(struct hold *hold)
     look_lasting(hold, left);
     break;
   case RELEASING:
-    look_releasing(hold, due);
+    if (!hold->unasked) look_releasing(hold, due);
     break;
   case LINGERING:
     look_lingering(hold);
@@ -500,13 +674,18 @@ static int next_look_ms(struct hold *hold)
 {
   uint32_t wait = PORT_WAIT_MAX_MS;
   uint32_t other = wait;
-  uint32_t left = fairlock_remaining_ms(&hold->lock.handle);
+  uint32_t left = least_left(hold, NULL);
   uint32_t now = port_clock_ms();
   if (hold->phase == HOLDING)
     other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
-  if (hold->phase == WAITING && left > 0) other = left;
+  if (hold->phase == HOLDING && !guard_is_overdue(hold->guard) && until_overdue_ms(hold) < other)
+    other = until_overdue_ms(hold);
+  if (hold->phase == WAITING)
+    other = fairlock_remaining_ms(&hold->places[hold->held].lock.handle);
+  if (hold->phase == WAITING && (other == 0 || left < other)) other = left;
   if (hold->phase == CLEARING) other = CLEARING_STEP_MS;
-  if (hold->phase == ENDING || hold->phase == RELEASING || hold->phase == LASTING) {
+  if (hold->phase == ASKING || hold->phase == ENDING || hold->phase == LASTING ||
+      (hold->phase == RELEASING && !hold->unasked)) {
     other = (int32_t)(hold->until - now) > 0 ? hold->until - now : 0;
   }
   return (int)(other < wait ? other : wait);
@@ -521,8 +700,9 @@ static void abandoned(struct hold *hold)
   (void)close(hold->link);
   hold->link = -1;
   (void)pthread_mutex_unlock(&hold->shared);
-  if (hold->phase == WAITING) {
-    fairlock_cancel(&hold->lock.handle);
+  hold->unasked = false;
+  if (hold->phase == WAITING || hold->phase == ASKING) {
+    (void)fairlock_cancel(&hold->places[hold->held].lock.handle);
   } else if (hold->phase < RELEASING) {
     guard_end_all(hold->guard);
     hold->phase = CLEARING;
@@ -549,10 +729,12 @@ static void obey(struct hold *hold)
     break;
   case AGENT_CANCEL:
     hold->cancelled = true;
-    fairlock_cancel(&hold->lock.handle);
+    if (hold->held < hold->count) (void)fairlock_cancel(&hold->places[hold->held].lock.handle);
     break;
   case AGENT_RELEASE:
-    begin_release(hold);
+    if (hold->unasked) hold->until = port_clock_ms() + AGENT_RELEASE_MS;
+    else begin_release(hold);
+    hold->unasked = false;
     break;
   default:
     break;
@@ -582,14 +764,19 @@ static bool search_holder(const struct fairlock_report *report, void *context)
  * reached: that is refused, too. Ids tell, because no two holds anywhere have the same. If the
  * holder cannot be read, the acquire that follows reports why.
  */
-static bool is_nested(struct hold *hold)
+static bool is_nested(struct hold *hold, uint32_t *which)
 {
   const struct agent_options *options = hold->options;
-  struct search search = {.holders = options->holders};
   if (options->holders == NULL || options->wait_ms == 0) return false;
-  int status = fairlock_inspect(&hold->session->client, options->name, strlen(options->name),
-                                search_holder, &search);
-  return status == FAIRLOCK_OK && search.found;
+  for (uint32_t i = 0; options->names[i] != NULL; i++) {
+    struct search search = {.holders = options->holders};
+    const char *name = options->names[i];
+    int status = fairlock_inspect(&hold->session->client, name, strlen(name), search_holder,
+                                  &search);
+    *which = i;
+    if (status == FAIRLOCK_OK && search.found) return true;
+  }
+  return false;
 }
 
 /* Finding a server */
@@ -646,10 +833,15 @@ static void find_server(struct hold *hold)
   bool limited = options->wait_ms > 0 && pipe(hold->found) == 0 &&
                  pthread_create(&limiter, NULL, limit_search, hold) == 0;
   int status = connect_to_any(hold);
-  bool nested = status == FAIRLOCK_OK && is_nested(hold);
+  uint32_t which = 0;
+  bool nested = status == FAIRLOCK_OK && is_nested(hold, &which);
   while (atomic_exchange(&hold->settled, true))
     (void)poll(NULL, 0, -1); /* the time is over, and limit_search() ends the process */
-  if (nested) end_hold(hold, AGENT_NESTED, FAIRLOCK_BUSY);
+  if (nested) {
+    struct agent_message message = {.news = AGENT_NESTED, .lock = which};
+    tell(hold, &message);
+    _exit(0);
+  }
   if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   if (!limited) return;
   (void)close(hold->found[1]);
@@ -732,12 +924,25 @@ static void prepare(struct hold *hold)
   if (error != 0) give_up(hold, "start a thread", error);
 }
 
-static int make_handle(struct hold *hold)
+/* Makes the handles, in the order of the bytes of their names: all who take several have that one. */
+static int make_handles(struct hold *hold)
 {
   const struct agent_options *options = hold->options;
   struct fairlock_client *client = &hold->session->client;
-  if (!options->shared) return fairlock_init(&hold->lock.handle, client, options->name);
-  return fairlock_init_shared(&hold->lock, client, options->name, options->limit);
+  int status = FAIRLOCK_OK;
+  for (uint32_t i = 0; options->names[i] != NULL; i++) {
+    size_t at = hold->count++;
+    for (; at > 0 && strcmp(options->names[hold->places[at - 1].name], options->names[i]) > 0; at--)
+      hold->places[at].name = hold->places[at - 1].name;
+    hold->places[at].name = i;
+  }
+  for (size_t i = 0; i < hold->count && status == FAIRLOCK_OK; i++) {
+    struct fairlock_shared *lock = &hold->places[i].lock;
+    const char *name = options->names[hold->places[i].name];
+    status = options->shared ? fairlock_init_shared(lock, client, name, options->limit)
+                             : fairlock_init(&lock->handle, client, name);
+  }
+  return status;
 }
 
 static void hold_lock(struct hold *hold)
@@ -752,7 +957,7 @@ static void hold_lock(struct hold *hold)
   if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   prepare(hold);
   find_server(hold);
-  status = make_handle(hold);
+  status = make_handles(hold);
   if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   tell_status(hold, AGENT_CONNECTED, FAIRLOCK_OK);
   if (!read_all(hold->link, &order, sizeof order)) _exit(0);

@@ -27,7 +27,7 @@ enum agent_order {
 };
 
 struct agent_options {
-  const char *name;
+  const char *names[MOST_LOCKS + 1]; /* of the locks; NULL ends them */
   const char *holders; /* ids of holds under which we run, separated by spaces; NULL: none */
   uint32_t wait_ms;    /* 0: do not wait                                            */
   uint32_t lease_ms;
@@ -41,10 +41,16 @@ struct agent_options {
   /* the lock is held for at least so long, even if the command ends sooner; 0: until it ends */
   uint32_t at_least_ms;
 
+  /* the command, and what it has started, is ended when the lock was held for so long; 0: never */
+  uint32_t max_hold_ms;
+
   int on_lost; /* of enum on_lost */
 
   /* the signal that the command gets when an operator asks for the lock; 0: none */
   int on_ask;
+
+  /* do not ask who holds the lock when it was not acquired in time */
+  bool quiet;
 
   /* report what happens to the connection */
   bool verbose;
@@ -57,10 +63,11 @@ struct agent_options {
 enum agent_news {
   AGENT_CONNECTED = 1, /* a server serves us; the agent waits for AGENT_ACQUIRE          */
   AGENT_RETRYING,      /* no server serves us so far: status, text. The agent tries again  */
-  AGENT_ACQUIRED,      /* the lock is held: token, holder                                    */
+  AGENT_ACQUIRED,      /* all locks are held. One message for each: token, holder            */
   /* the lock cannot be acquired, because one of `holders` holds it. The agent has ended */
   AGENT_NESTED,
-  AGENT_FAILED, /* the lock was not acquired: status, text. The agent has ended, or lingers */
+  /* the lock was not acquired: status, text; `known`: who holds it. The agent has ended, or lingers */
+  AGENT_FAILED,
   /* the system has refused what text says: status is an errno value. The agent has ended */
   AGENT_UNABLE,
   AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: text */
@@ -77,10 +84,13 @@ enum agent_news {
 struct agent_message {
   int32_t news;
   int32_t status;
+  uint32_t lock; /* which of the names it is about */
   /* the agent goes on with the release or the leave; nobody has to wait for it */
   bool lingers;
   int32_t event; /* AGENT_EVENT: of enum fairlock_log_event      */
   int64_t at_ms; /* AGENT_EVENT: when, in time_of_day_ms()       */
+  bool known; /* AGENT_FAILED: there are holders, and waiters; the first holder has this token; 0: none */
+  uint32_t holders, waiters;
   uint64_t token;
   char holder[FAIRLOCK_HOLDER_ID_SIZE];
   char text[AGENT_TEXT_SIZE]; /* the words of the server, of TLS, or of who asks; "": none   */

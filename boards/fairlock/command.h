@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Exit statuses: those of flock(1) and sysexits.h, and four of our own. */
+/* Exit statuses: those of flock(1) and sysexits.h, and five of our own. */
 enum {
   EXIT_DONE = 0,
   EXIT_CONFLICT = 1,     /* not acquired (run -E), or nothing to break                     */
@@ -46,7 +46,8 @@ enum {
   EXIT_READ_ONLY = 78,   /* the server is a replica, or another shard                      */
   EXIT_LOST = 79,        /* the lock was lost while COMMAND ran                            */
   EXIT_NESTED = 80,      /* the lock is held by a fairlock run that we run under           */
-  EXIT_OUTDATED = 82     /* a later release uses the lock in a way that is not known here  */
+  EXIT_OUTDATED = 82,    /* a later release uses the lock in a way that is not known here  */
+  EXIT_OVERDUE = 83      /* the command was ended because --max-hold was over              */
 };
 
 int run_command(int argc, char **argv);
@@ -71,7 +72,10 @@ void complain_of(int64_t at_ms, const char *format, ...);
 /* From now on, each line that is printed has the date and the time in it. */
 void complain_with_times(void);
 
-/* Prints a time in ms since 1970, in the local time zone, as strftime() does by the format. */
+/* Writes a time in ms since 1970, in the local time zone, as strftime() does by the format. */
+void time_text(char text[32], int64_t ms, const char *format);
+
+/* Prints it. */
 void print_time(FILE *to, int64_t ms, const char *format);
 
 /* Returns the time in ms since 1970. */

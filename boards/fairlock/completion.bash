@@ -90,7 +90,7 @@ _fairlock()
   elif [[ ${words[last - 1]} == --cacertdir ]]; then
     mapfile -t COMPREPLY < <(compgen -d -- "$word")
     return
-  elif ((i > last)); then
+  elif ((i > last)) && [[ ${words[last - 1]} != --and ]]; then
     return # the value of an option
   elif [[ -z $subcommand ]]; then
     offered="run status watch list break load --help --version"
@@ -100,7 +100,7 @@ _fairlock()
   elif [[ $subcommand == run && $operands != 0 ]]; then
     mapfile -t COMPREPLY < <(compgen -c -- "$word")
     return
-  elif [[ $subcommand == status || ($subcommand =~ ^(run|watch|break)$ && $operands == 0) ]]; then
+  elif [[ ${words[last - 1]} == --and || $subcommand == status || ($subcommand =~ ^(run|watch|break)$ && $operands == 0) ]]; then
     ((known == 0)) || _fairlock_names "$2"
     return
   fi

@@ -38,7 +38,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "fairlock.h"
 #include "port.h"
 #include "signals.h"
 #include "system.h"
@@ -68,6 +67,7 @@ struct guard_shared {
   _Atomic bool begun;
   _Atomic bool termed; /* SIGTERM was sent to all */
   _Atomic bool ending_all;
+  _Atomic bool overdue;
   _Atomic int state;
   _Atomic uint32_t kill_at;
   _Atomic bool acted;
@@ -146,6 +146,17 @@ void guard_leave(struct guard *guard)
 void guard_end_all(struct guard *guard)
 {
   if (!atomic_exchange(&guard->shared->ending_all, true)) wake_guard(guard);
+}
+
+void guard_overdue(struct guard *guard)
+{
+  atomic_store(&guard->shared->overdue, true);
+  guard_end_all(guard);
+}
+
+bool guard_is_overdue(const struct guard *guard)
+{
+  return atomic_load(&guard->shared->overdue);
 }
 
 void guard_rouse(const struct guard *guard)
@@ -273,46 +284,51 @@ bool guard_group_ends(const struct guard *guard)
  * cannot fail when the lock is held. Until the lock is held it waits at a gate, which is a pipe.
  * The guard is its parent. On Linux, the kernel kills it if the guard is killed.
  */
-/* What is written to the gate when the process may go on. */
-struct hold_words {
-  uint64_t token;
-  char holder[FAIRLOCK_HOLDER_ID_SIZE];
-};
-
-static void wait_at(int gate, struct hold_words *words)
+/* Waits until the holds are written to the gate, and the process may go on. Returns how many. */
+static size_t wait_at(int gate, struct grant grants[MOST_LOCKS])
 {
   ssize_t got;
   do
-    got = read(gate, words, sizeof *words);
+    got = read(gate, grants, MOST_LOCKS * sizeof *grants);
   while (got < 0 && errno == EINTR);
-  if (got != (ssize_t)sizeof *words) _exit(EXIT_SYSTEM);
+  if (got < (ssize_t)sizeof *grants) _exit(EXIT_SYSTEM);
+  return (size_t)got / sizeof *grants;
 }
 
-static bool put_into_environment(const char *name, const struct hold_words *words)
+static bool put_into_environment(const char *name, const struct grant *grants, size_t count)
 {
   char token[24];
-  snprintf(token, sizeof token, "%llu", (unsigned long long)words->token);
+  char tokens[MOST_LOCKS * sizeof token];
   const char *outer = getenv("FAIRLOCK_HOLDERS");
   if (outer == NULL) outer = "";
-  size_t size = strlen(outer) + 1 + strlen(words->holder) + 1;
-  char *holders = malloc(size);
+  size_t room = strlen(outer) + 1 + count * (sizeof grants->holder + 1);
+  char *holders = malloc(room);
   if (holders == NULL) return false;
-  snprintf(holders, size, "%s%s%s", outer, *outer != 0 ? " " : "", words->holder);
+  size_t size = (size_t)snprintf(holders, room, "%s", outer);
+  size_t written = 0;
+  for (size_t i = 0; i < count; i++) {
+    snprintf(token, sizeof token, "%llu", (unsigned long long)grants[i].token);
+    written += (size_t)snprintf(tokens + written, sizeof tokens - written, "%s%s",
+                                i > 0 ? " " : "", token);
+    size += (size_t)snprintf(holders + size, room - size, "%s%s", size > 0 ? " " : "",
+                             grants[i].holder);
+  }
   bool done = setenv("FAIRLOCK_HOLDERS", holders, 1) == 0;
   free(holders);
+  snprintf(token, sizeof token, "%llu", (unsigned long long)grants[0].token);
   return done && setenv("FAIRLOCK_NAME", name, 1) == 0 &&
-         setenv("FAIRLOCK_HOLDER", words->holder, 1) == 0 &&
-         setenv("FAIRLOCK_TOKEN", token, 1) == 0;
+         setenv("FAIRLOCK_HOLDER", grants[0].holder, 1) == 0 &&
+         setenv("FAIRLOCK_TOKEN", token, 1) == 0 && setenv("FAIRLOCK_TOKENS", tokens, 1) == 0;
 }
 
 static void exec_child(const struct child *child, pid_t parent)
 {
-  struct hold_words words;
+  struct grant grants[MOST_LOCKS];
   (void)setpgid(0, 0);
   system_die_with(parent);
   (void)close(child->gate[1]);
-  wait_at(child->gate[0], &words);
-  if (!put_into_environment(child->name, &words)) {
+  size_t count = wait_at(child->gate[0], grants);
+  if (!put_into_environment(child->name, grants, count)) {
     complain("cannot set the environment of %s: %s", child->arguments[0], strerror(errno));
     _exit(EXIT_SYSTEM);
   }
@@ -350,11 +366,9 @@ static pid_t child_start(const struct child *child, const int *others, int count
   return pid;
 }
 
-void child_go(struct child *child, const char *holder, uint64_t token)
+void child_go(struct child *child, const struct grant *grants, size_t count)
 {
-  struct hold_words words = {.token = token};
-  snprintf(words.holder, sizeof words.holder, "%s", holder);
-  ssize_t written = write(child->gate[1], &words, sizeof words);
+  ssize_t written = write(child->gate[1], grants, count * sizeof *grants);
   (void)written; /* the pipe has room; if the child is gone, the guard says so */
   (void)close(child->gate[1]);
 }
@@ -456,6 +470,7 @@ static void take_order(struct watch *watch)
   bool earlier = watch->step == TERMED && (int32_t)(watch->kill_at - now - orders->end_ms) < 0;
   if (!earlier) watch->kill_at = now + orders->end_ms;
   watch->step = ORDERED;
+  wake(guard->run[1]); /* it reports that the command is overdue */
   if (orders->end_ms > 0) begin_term(watch);
 }
 

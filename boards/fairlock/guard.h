@@ -6,21 +6,32 @@
 #define GUARD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "fairlock.h"
+
+#define MOST_LOCKS 16 /* that one command runs under */
+
+/* A hold of a lock. */
+struct grant {
+  uint64_t token;
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+};
 
 /* The command that runs under the lock. */
 struct child {
   char *const *arguments;
-  const char *name; /* of the lock, for its environment                                 */
+  const char *name; /* of the lock, or of the first, for its environment                */
   int gate[2];      /* a pipe from `fairlock run`, at which it waits before exec        */
 };
 
 /* To be called in `fairlock run` before guard_start(). Returns 0, or -1 with errno set. */
 int child_prepare(struct child *child, char *const *arguments, const char *name);
 
-/* To be called in `fairlock run` when the lock is held: lets the process execute the command. */
-void child_go(struct child *child, const char *holder, uint64_t token);
+/* To be called in `fairlock run` when the locks are held: lets the process execute the command. */
+void child_go(struct child *child, const struct grant *grants, size_t count);
 
 struct guard_shared;
 
@@ -77,6 +88,10 @@ void guard_leave(struct guard *guard);
 
 /* Makes the guard end the command and all that descends from it, whatever the deadline is. */
 void guard_end_all(struct guard *guard);
+
+/* The same because --max-hold is over; and whether that was said. */
+void guard_overdue(struct guard *guard);
+bool guard_is_overdue(const struct guard *guard);
 
 /* Continues the guard if it was stopped. */
 void guard_rouse(const struct guard *guard);

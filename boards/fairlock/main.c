@@ -71,13 +71,18 @@ int64_t long_clock_ms(void)
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+void time_text(char text[32], int64_t ms, const char *format)
+{
+  struct tm local;
+  time_t seconds = (time_t)(ms / 1000);
+  if (localtime_r(&seconds, &local) == NULL || strftime(text, 32, format, &local) == 0) *text = 0;
+}
+
 void print_time(FILE *to, int64_t ms, const char *format)
 {
   char text[32];
-  struct tm local;
-  time_t seconds = (time_t)(ms / 1000);
-  if (localtime_r(&seconds, &local) == NULL) return;
-  if (strftime(text, sizeof text, format, &local) > 0) fputs(text, to);
+  time_text(text, ms, format);
+  fputs(text, to);
 }
 
 static void print_line(int64_t at_ms, const char *format, va_list arguments)

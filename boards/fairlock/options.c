@@ -208,6 +208,17 @@ static bool parse_choice(const struct command_line *line, const char *option, co
   return false;
 }
 
+static bool add_text(const struct command_line *line, const char *option, uint32_t most,
+                     const char **texts, const char *text)
+{
+  uint32_t count = 0;
+  while (texts[count] != NULL)
+    count++;
+  if (count < most) texts[count] = text;
+  else (void)misused(line, "%s can be given %u times, not more", option, (unsigned)most);
+  return count < most;
+}
+
 /* Stores the value of an option; value is NULL if it has none. Returns false after a complaint. */
 static bool take(const struct command_line *line, const struct option_row *row, void *target,
                  char *value)
@@ -222,6 +233,8 @@ static bool take(const struct command_line *line, const struct option_row *row, 
   case OPTION_TEXT:
     *(const char **)target = value;
     return true;
+  case OPTION_LIST:
+    return add_text(line, option, row->most, target, value);
   case OPTION_URL:
     free(*(char **)target);
     *(char **)target = take_url(value);

@@ -16,6 +16,7 @@
 enum option_kind {
   OPTION_FLAG = 1, /* it has none: a bool becomes true                                      */
   OPTION_TEXT,     /* const char *: any text                                                */
+  OPTION_LIST,     /* const char *[], ending with NULL: any texts, `most` of them           */
   OPTION_URL,      /* char *, allocated. The argument's password is overwritten             */
   OPTION_SECONDS,  /* uint32_t, in ms, from `least` to `most` (0: what the library takes)   */
   OPTION_COUNT,    /* uint32_t: a whole number from `least` to `most`                       */

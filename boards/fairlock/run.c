@@ -71,17 +71,21 @@ struct given {
 struct run {
   struct agent_options lock;
   struct given given;
-  char *shown;              /* the lock's name, printable    */
+  char *shown;              /* the locks' names, printable   */
+  char *names[MOST_LOCKS];  /* the same, each by itself      */
+  size_t count;             /* how many                      */
   char **arguments;         /* the command and its arguments */
   uint32_t conflict_status; /* -E                            */
   uint32_t lost_status;     /* --lost-exit-code              */
   const char *metrics_file;
   bool wait_all; /* --wait-all */
+  bool overdue;  /* --max-hold has ended what still ran */
 
   enum stage stage;
   enum hold hold;
   enum heirs heirs;
-  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+  struct grant grants[MOST_LOCKS];
+  size_t granted;
   int64_t acquired_at; /* in long_clock_ms() */
   int cancelled_by;    /* the signal that ended the wait; 0: none */
   int ended_by;        /* the signal that ended the wait, or the command; 0: none */
@@ -123,7 +127,12 @@ static const struct option_row options[] = {
      .help = "wait for the lock for at most this long (fractions are allowed).\n"
              "Default: as long as the server gives a useful answer once a minute"},
     {"timeout", 'w', OPTION_SECONDS, OF(lock.wait_ms), "SECONDS",
-     .help = "the same. It does not limit COMMAND: see timeout(1) for that"},
+     .help = "the same. It does not limit COMMAND: see --max-hold for that"},
+    {"quiet", 'q', OPTION_FLAG, OF(lock.quiet), NULL,
+     .help = "do not say who holds the lock when -n or -w ends the wait"},
+    {"and", 0, OPTION_LIST, OF(lock.names[1]), "NAME",
+     .help = "take this lock, too, and run COMMAND under all of them",
+     .most = MOST_LOCKS - 1},
     {"conflict-exit-code", 'E', OPTION_STATUS, OF(conflict_status), "N",
      .help = "exit status when -n or -w ends the wait. Default: 1"},
     {"command", 'c', OPTION_TEXT, OF(given.string), "STRING",
@@ -159,6 +168,10 @@ static const struct option_row options[] = {
     {"at-least", 0, OPTION_SECONDS, OF(lock.at_least_ms), "SECONDS",
      .help = "hold the lock for this long even if COMMAND ends sooner: for jobs\n"
              "that machines with different clocks start"},
+    {"max-hold", 0, OPTION_SECONDS, OF(lock.max_hold_ms), "SECONDS",
+     .help = "end COMMAND, and all that it has started, when the lock has been\n"
+             "held for this long, and exit with 83",
+     .least = 1},
     {"wait-all", 0, OPTION_FLAG, OF(wait_all), NULL,
      .help = "hold the lock until all that COMMAND has started have ended, too"},
     {"lost-exit-code", 0, OPTION_STATUS, OF(lost_status), "N",
@@ -186,7 +199,8 @@ static const struct command_line usage = {
              "Waits in line for the lock NAME, runs COMMAND while it is held, and releases it.\n",
     .statuses =
         "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_HOLDER and FAIRLOCK_TOKEN, the\n"
-        "fencing token: pass it to what the lock protects, which should refuse older ones.\n"
+        "fencing token: pass it to what the lock protects, which should refuse older ones. With\n"
+        "--and these are of the lock NAME, and FAIRLOCK_TOKENS has the tokens of all.\n"
         "FAIRLOCK_PASSWORD, FAIRLOCK_SENTINEL_PASSWORD, and a password in FAIRLOCK_URL, are not\n"
         "passed on to it.\n"
         "\n"
@@ -198,7 +212,7 @@ static const struct command_line usage = {
         "run\n"
         "that this one runs under, 82 a later release uses the lock in a way that this one does "
         "not\n"
-        "know, or",
+        "know, 83 --max-hold is over, or",
     .options = options,
     .name_ends = true,
 };
@@ -224,6 +238,8 @@ static int settle_options(struct run *run, const struct command_line *line)
         "give at most %g, or --lease %g",
         lock->lease_ms / 3 / 1000.0, (double)lock->kill_after_ms * 3 / 1000.0);
   }
+  if (lock->max_hold_ms > 0 && lock->at_least_ms >= lock->max_hold_ms)
+    return misused(line, "--max-hold has to be longer than --at-least");
   if (run->metrics_file != NULL && *run->metrics_file == 0)
     return misused(line, "--metrics-file needs the name of a file");
   return EXIT_DONE;
@@ -252,7 +268,14 @@ static int take_arguments(struct run *run, const struct command_line *line)
   char **arguments = line->arguments;
   if (line->count == 0) return misused(line, "the NAME of a lock is missing");
   if (!good_name(line, arguments[0])) return EXIT_USAGE;
-  run->lock.name = arguments[0];
+  const char **names = run->lock.names;
+  names[0] = arguments[0];
+  for (run->count = 1; names[run->count] != NULL; run->count++) {
+    if (!good_name(line, names[run->count])) return EXIT_USAGE;
+    for (size_t i = 0; i < run->count; i++)
+      if (strcmp(names[i], names[run->count]) == 0)
+        return misused(line, "--and needs a lock that is not named already");
+  }
   char **rest = arguments + 1;
   bool escaped = *rest != NULL && strcmp(*rest, "--") == 0;
   if (escaped) rest++;
@@ -472,6 +495,18 @@ static void reap_agent(const struct run *run, const struct agent_message *last)
   if (!last->lingers && run->agent.pid > 0) (void)waitpid(run->agent.pid, NULL, 0);
 }
 
+/* Who holds the lock, which was not acquired in time, and since when; and how many wait. */
+static void tell_rival(const struct run *run, const struct agent_message *message)
+{
+  char *id = printable(message->holder, strlen(message->holder));
+  char since[32] = "", others[32] = "";
+  if (message->token > 0) time_text(since, (int64_t)(message->token / 1000), " since %F %T");
+  if (message->holders > 1) snprintf(others, sizeof others, " and %u more", message->holders - 1);
+  complain("%s is %s%s%s%s, %u waiting", run->names[message->lock],
+           message->holders > 0 ? "held by " : "free by now", id, since, others, message->waiters);
+  free(id);
+}
+
 static int on_failure(struct run *run, const struct agent_message *message)
 {
   reap_agent(run, message);
@@ -492,7 +527,7 @@ static int on_failure(struct run *run, const struct agent_message *message)
   }
   if (message->news == AGENT_NESTED) {
     complain("%s is held by the fairlock run that this one runs under: it would wait for itself",
-             run->shown);
+             run->names[message->lock]);
     return EXIT_NESTED;
   }
   if (message->news == 0) {
@@ -501,6 +536,7 @@ static int on_failure(struct run *run, const struct agent_message *message)
     return EXIT_SYSTEM;
   }
   int status = message->status;
+  if (message->known) tell_rival(run, message);
   if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return (int)run->conflict_status;
   return session_failed(&run->session, status, message->address, message->text);
 }
@@ -527,8 +563,16 @@ static bool agent_is_stuck(struct run *run)
   return true;
 }
 
+static void note_grant(struct run *run, const struct agent_message *acquired)
+{
+  struct grant *grant = &run->grants[run->granted++];
+  grant->token = acquired->token;
+  memcpy(grant->holder, acquired->holder, sizeof grant->holder);
+  run->acquired_at = long_clock_ms();
+}
+
 /* Waits until the lock is held, and returns true; or returns false, with the exit status. */
-static bool wait_for_lock(struct run *run, int *status, struct agent_message *acquired)
+static bool wait_for_lock(struct run *run, int *status)
 {
   bool guarded = true;
   for (;;) {
@@ -553,11 +597,11 @@ static bool wait_for_lock(struct run *run, int *status, struct agent_message *ac
       break;
     case AGENT_ACQUIRED:
       if (run->lock.verbose)
-        complain("%s is acquired by %s, token %llu", run->shown, event.agent.holder,
-                 (unsigned long long)event.agent.token);
-      run->acquired_at = long_clock_ms();
-      *acquired = event.agent;
-      return true;
+        complain("%s is acquired by %s, token %llu", run->names[event.agent.lock],
+                 event.agent.holder, (unsigned long long)event.agent.token);
+      note_grant(run, &event.agent);
+      if (run->granted == run->count) return true;
+      break;
     default:
       *status = on_failure(run, &event.agent);
       return false;
@@ -567,16 +611,15 @@ static bool wait_for_lock(struct run *run, int *status, struct agent_message *ac
 
 /* Second stage: while the command runs */
 
-static void start(struct run *run, const struct agent_message *acquired)
+static void start(struct run *run)
 {
   agent_guard(&run->agent);
   run->stage = RUNNING;
   terminal_open(&run->terminal);
   if (terminal_talks(&run->terminal))
     terminal_lend(&run->terminal, guard_command(&run->agent.guard));
-  child_go(&run->child, acquired->holder, acquired->token);
+  child_go(&run->child, run->grants, run->granted);
   metrics_acquired(&run->lock.metrics);
-  memcpy(run->holder, acquired->holder, sizeof run->holder);
 }
 
 static void resume(struct run *run)
@@ -628,6 +671,16 @@ static void hurry(struct run *run)
   agent_order(&run->agent, AGENT_HURRY);
 }
 
+/* Says once that --max-hold is over. The guard ends what runs. */
+static void look_for_overdue(struct run *run)
+{
+  if (run->overdue || !guard_is_overdue(&run->agent.guard)) return;
+  run->overdue = true;
+  complain("%s has been held for %g s (--max-hold); ending the command", run->shown,
+           run->lock.max_hold_ms / 1000.0);
+  hurry(run);
+}
+
 static void lose(struct run *run)
 {
   run->hold = LOST;
@@ -640,6 +693,7 @@ static void on_lost(struct run *run, const struct agent_message *message)
                                         "the command continues without it"};
   bool ended = run->stage == ENDED;
   const char *action = ended ? "the command has ended" : actions[run->lock.on_lost];
+  const char *shown = run->names[message->lock];
   bool known = run->hold == LOST;
   lose(run);
   if (known && message->news == AGENT_LOST) return;
@@ -647,13 +701,13 @@ static void on_lost(struct run *run, const struct agent_message *message)
     complain("the process that holds %s was killed; %s", run->shown, action);
     if (!ended && run->lock.on_lost != ON_LOST_IGNORE) guard_end_all(&run->agent.guard);
   } else if (message->status == FAIRLOCK_LOST) {
-    complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown,
+    complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", shown,
              action);
   } else {
     char *place = session_place(&run->session, message->address);
     char *words = session_words(message->text);
     bool silent = message->status == FAIRLOCK_UNREACHABLE;
-    complain("%s could not be renewed in time: %s%s%s%s; %s", run->shown, place,
+    complain("%s could not be renewed in time: %s%s%s%s; %s", shown, place,
              silent ? " has not answered" : ": ",
              silent ? "" : fairlock_status_text(message->status), words, action);
     free(words);
@@ -664,19 +718,20 @@ static void on_lost(struct run *run, const struct agent_message *message)
 static void on_asked(struct run *run, const struct agent_message *message)
 {
   const char *signal = "nothing";
+  const char *name = run->names[message->lock];
   char *shown = printable(message->text, strlen(message->text));
   const char *before = *shown != 0 ? ": " : "";
   /* as if somebody had sent us the signal that the command gets */
   if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) hurry(run);
   if (run->stage == ENDED) {
-    complain("%s is asked for by an operator%s%s; %s", run->shown, before, shown,
+    complain("%s is asked for by an operator%s%s; %s", name, before, shown,
              run->hold != KEPT ? "it is released now" : "it stays held until --at-least is over");
     free(shown);
     return;
   }
   for (const struct choice *at = asking; at->number != 0; at++)
     if (at->number == run->lock.on_ask) signal = at->name;
-  complain("%s is asked for by an operator%s%s; sent %s to the command", run->shown, before, shown,
+  complain("%s is asked for by an operator%s%s; sent %s to the command", name, before, shown,
            signal);
   free(shown);
 }
@@ -718,6 +773,7 @@ static void on_event(struct run *run, const struct event *event)
   if (event->agent.news == AGENT_ASKED) on_asked(run, &event->agent);
   else if (event->agent.news != 0) on_lost(run, &event->agent);
   if (event->agent.news == AGENT_GONE) hang_up(run);
+  look_for_overdue(run);
   if (hurries(number)) hurry(run);
   if (number == SIGCONT) resume(run);
   if (run->stage == ENDED) stop_with_group(number);
@@ -727,7 +783,7 @@ static void on_event(struct run *run, const struct event *event)
 /* Sends a signal to all processes that we have got from the guard; 0: none. Returns as below. */
 static int signal_adopted(const struct run *run, int number)
 {
-  const char *holder = run->heirs == WITH_OTHERS ? run->holder : NULL;
+  const char *holder = run->heirs == WITH_OTHERS ? run->grants[0].holder : NULL;
   return system_signal_below(getpid(), run->agent.pid, 0, holder, number);
 }
 
@@ -823,6 +879,7 @@ static int supervise(struct run *run)
   }
   run->stage = ENDED;
   look_for_guard(run);
+  look_for_overdue(run);
   pass_interrupt(run, status);
   bool known = guard_has_ended(&run->agent.guard, &status);
   if (known) finish_rest(run, status);
@@ -831,6 +888,7 @@ static int supervise(struct run *run)
     if (!known) return failed;
   }
   guard_leave(&run->agent.guard);
+  if (run->overdue) return EXIT_OVERDUE;
   return WIFSIGNALED(status) ? ended_by(run, WTERMSIG(status)) : WEXITSTATUS(status);
 }
 
@@ -934,12 +992,11 @@ static bool too_late(struct run *run)
 
 static int run_under_lock(struct run *run)
 {
-  struct agent_message acquired;
   int status;
-  if (!wait_for_lock(run, &status, &acquired)) return status;
+  if (!wait_for_lock(run, &status)) return status;
   if (run->cancelled_by != 0) return release(run, ended_by(run, run->cancelled_by));
   if (too_late(run)) return release(run, (int)run->lost_status);
-  start(run, &acquired);
+  start(run);
   status = supervise(run);
   outwait(run);
   if (run->hold != LOST && agent_let_it_end(&run->agent)) on_unkept(run, "the command has ended");
@@ -952,12 +1009,25 @@ static const char *start_all(struct run *run)
   siginfo_t child;
   run->signals = signals_catch();
   if (run->signals < 0) return "make a pipe";
-  if (metrics_start(&run->lock.metrics, run->metrics_file, &run->session, run->lock.name) != 0)
+  if (metrics_start(&run->lock.metrics, run->metrics_file, &run->session, run->lock.names[0]) != 0)
     return "share memory";
   bool others = waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
   run->heirs = !system_adopt() ? NONE : others ? WITH_OTHERS : ALL_OURS;
-  if (child_prepare(&run->child, run->arguments, run->lock.name) != 0) return "make a pipe";
+  if (child_prepare(&run->child, run->arguments, run->lock.names[0]) != 0) return "make a pipe";
   return agent_start(&run->agent, &run->session, &run->lock, &run->child);
+}
+
+/* The names for messages: "a", or "a + b". */
+static void show_names(struct run *run)
+{
+  size_t size = 0;
+  for (size_t i = 0; i < run->count; i++) {
+    const char *name = run->lock.names[i];
+    run->names[i] = printable(name, strlen(name));
+    size_t more = strlen(" + ") + strlen(run->names[i]);
+    run->shown = grown(run->shown, size + more + 1);
+    size += (size_t)snprintf(run->shown + size, more + 1, "%s%s", i > 0 ? " + " : "", run->names[i]);
+  }
 }
 
 int run_command(int argc, char **argv)
@@ -966,7 +1036,7 @@ int run_command(int argc, char **argv)
   int status = parse(&run, argc, argv);
   if (status != EXIT_DONE) return status;
   if (run.lock.verbose) complain_with_times();
-  run.shown = printable(run.lock.name, strlen(run.lock.name));
+  show_names(&run);
   const char *failed = start_all(&run);
   if (failed != NULL) {
     complain("cannot %s: %s", failed, strerror(errno));
@@ -975,6 +1045,8 @@ int run_command(int argc, char **argv)
   status = run_under_lock(&run);
   guard_dismiss(&run.agent.guard);
   metrics_stopped(&run.lock.metrics, status);
+  for (size_t i = 0; i < run.count; i++)
+    free(run.names[i]);
   free(run.shown);
   if (run.ended_by != 0 && status == 128 + run.ended_by && run.hold != LOST)
     signals_end_by(run.ended_by);

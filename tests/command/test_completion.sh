@@ -146,14 +146,15 @@ test_names_where() {
   that="--url redis://127.0.0.1:$port --password-file $dir/password"
   FAIRLOCK_URL=$url
   printf 'fairlock %s\n' "$that status nam" "status $that nam" "status --url=redis://:secret@127.0.0.1:$port long:n" \
-    "run -n $that -w 3 --lease=4 nam" "status $that 'nam" "status $that \"long:n" 'status ot' "status --url '$url' ot" 'watch --ur' >"$dir/lines"
+    "run -n $that -w 3 --lease=4 nam" "status $that 'nam" "status $that \"long:n" 'status ot' "status --url '$url' ot" 'watch --ur' 'run --and ot' 'run --and other ot' >"$dir/lines"
   that=$(echo "$that" | sed 's/[^ ][^ ]*/"&"/g; s/ /,/g')
   for shell in bash zsh; do
     types $shell
     wanted "[$that,\"status\",\"name x\"]" "[\"status\",$that,\"name x\"]" \
       "[\"status\",\"--url=redis://:secret@127.0.0.1:$port\",\"long:name y\"]" \
       "[\"run\",\"-n\",$that,\"-w\",\"3\",\"--lease=4\",\"name x\"]" "[\"status\",$that,\"name x\"]" "[\"status\",$that,\"long:name y\"]" \
-      '["status","other"]' "[\"status\",\"--url\",\"$url\",\"other\"]" '["watch","--url"]'
+      '["status","other"]' "[\"status\",\"--url\",\"$url\",\"other\"]" '["watch","--url"]' \
+      '["run","--and","other"]' '["run","--and","other","other"]'
   done
 }
 

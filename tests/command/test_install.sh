@@ -105,7 +105,7 @@ removes() {
 test_destdir_and_uninstall() {
   install "$dir/root/opt/fair/lib" DESTDIR="$dir/root" PREFIX=/opt/fair
   grep -q '^prefix=/opt/fair$' "$dir/root/opt/fair/lib/pkgconfig/fairlock.pc" || fail "the prefix is wrong"
-  [ "$(find "$dir/root" -type f | wc -l)" = 23 ] || fail "files: $(find "$dir/root" -type f)"
+  [ "$(find "$dir/root" -type f | wc -l)" = 24 ] || fail "files: $(find "$dir/root" -type f)"
   removes DESTDIR="$dir/root" PREFIX=/opt/fair
 }
 
@@ -148,7 +148,7 @@ test_paths_with_spaces() {
 test_destdir_with_spaces() {
   install "$dir/my root/opt/my prefix/lib" DESTDIR="$dir/my root" PREFIX='/opt/my prefix'
   grep -qx 'prefix=/opt/my prefix' "$dir/my root/opt/my prefix/lib/pkgconfig/fairlock.pc" || fail "the prefix is wrong"
-  [ "$(find "$dir/my root" -type f | wc -l)" = 23 ] || fail "files: $(find "$dir/my root" -type f)"
+  [ "$(find "$dir/my root" -type f | wc -l)" = 24 ] || fail "files: $(find "$dir/my root" -type f)"
   removes DESTDIR="$dir/my root" PREFIX='/opt/my prefix'
 }
 

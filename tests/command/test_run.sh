@@ -362,6 +362,52 @@ test_conflict() {
   expect 0 "$fairlock" run -n a true
 }
 
+# Who holds it, since when, and how many wait, is one line, and not said with -q.
+test_conflict_names_the_holder() {
+  run --id 'w1.7' a sleep 600 &
+  holder=$!
+  eventually held a
+  owner=$(redis hkeys a)
+  since=$(date -d "@$(($(redis hget 'fairlock:{a}' token) / 1000000))" '+%F %T')
+  expect 1 "$fairlock" run -n a true
+  [ "$(cat "$dir/err")" = "fairlock: a is held by $owner since $since, 0 waiting" ] || fail "$(cat "$dir/err")"
+  run a true &
+  eventually waits 1 a
+  expect 7 "$fairlock" run -w 0.2 -E 7 a true
+  [ "$(cat "$dir/err")" = "fairlock: a is held by $owner since $since, 1 waiting" ] || fail "$(cat "$dir/err")"
+  for words in '-n -q' '-w 0.1 --quiet'; do
+    expect 1 "$fairlock" run $words a true
+    [ ! -s "$dir/err" ] || fail "with -q: $(cat "$dir/err")"
+  done
+  ends_with_us $holder
+}
+
+# Others than one fairlock: several who share it, a Redisson client, an id that is no text, nobody, and a server that
+# says nothing.
+test_conflict_with_others() {
+  for i in 1 2 3; do
+    run -s --id sharer$i a sleep 600 &
+    eventually sharers $i
+  done
+  expect 1 "$fairlock" run -n a true
+  grep -q '^fairlock: a is held by sharer[123][^ ]* since .* and 2 more, 0 waiting$' "$dir/err" || fail "$(cat "$dir/err")"
+  redis hset b "$(printf '8a0c:1\033[2J')" 1 >"$dir/set"
+  redis pexpire b 600000 >"$dir/set"
+  expect 1 "$fairlock" run -n b true
+  [ "$(cat "$dir/err")" = 'fairlock: b is held by 8a0c:1\x1b[2J, 0 waiting' ] || fail "$(cat "$dir/err")"
+  refused='*3\r\n:0\r\n:5000\r\n:1700000000000\r\n'
+  fake_server SUBSCRIBE "-ERR no\r\n" EVALSHA "$refused" EVALSHA '*6\r\n:4294967296\r\n:-2\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n'
+  expect 1 "$fairlock" run -n --url redis://127.0.0.1:$other a true
+  [ "$(cat "$dir/err")" = 'fairlock: a is free by now, 0 waiting' ] || fail "$(cat "$dir/err")"
+  fake_server SUBSCRIBE "-ERR no\r\n" EVALSHA "$refused" EVALSHA ''
+  expect 1 timeout 60 "$fairlock" run -n --url redis://127.0.0.1:$other a true
+  [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+}
+
+sharers() {
+  [ "$("$fairlock" status --json a | jq .holder_count)" = "$1" ]
+}
+
 test_claim() {
   run a sleep 30 &
   holder=$!
@@ -587,7 +633,7 @@ EOF
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status_of_command at_least at_least_is_ended at_least_is_lost at_least_is_asked command_cannot_be_executed \
   system_error start_that_fails ends_by_signal environment password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
-  agent_closes_what_it_inherits closed_standard_descriptors shell conflict claim waits_its_turn \
+  agent_closes_what_it_inherits closed_standard_descriptors shell conflict conflict_names_the_holder conflict_with_others claim waits_its_turn \
   nested_run_of_the_same_lock nested_run_of_other_locks signals_are_forwarded signals_reach_the_whole_group \
   command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \
   terminal_comes_back terminal_interrupts bash_is_interrupted job_control

@@ -26,7 +26,7 @@ test_usage() {
   misuse 'NAME of a lock is missing' break
   misuse 'no COMMAND' run a
   misuse 'no COMMAND' run a --
-  misuse 'there is no option -q' run -q a true
+  misuse 'there is no option -y' run -y a true
   misuse 'there is no option --unknown' run --unknown=3 a true
   misuse 'there is no option --json' run --json a true
   misuse '-n cannot come before the subcommand' -n run a true
@@ -112,7 +112,7 @@ test_manual() {
     done
   done
   grep -qx '\.BR -V ", " --version' "$dir/manual" || fail "--version is not in the manual"
-  for status in 1 64 66 69 71 75 76 77 78 79 80 82; do
+  for status in 1 64 66 69 71 75 76 77 78 79 80 82 83; do
     grep -q "^\.B $status\$" boards/fairlock/fairlock.1 || fail "exit status $status is not in the manual"
   done
   if ! command -v man >"$dir/out"; then return; fi

@@ -38,7 +38,7 @@ test_run() {
 test_not_acquired() {
   run a sleep 60 &
   eventually held a
-  expect 1 "$fairlock" run --verbose -w 2 a true
+  expect 1 "$fairlock" run --verbose -w 2 -q a true
   said_all "$dir/err" "redis://127.0.0.1:$port: connected" 'a is requested' 'a was not acquired: the wait timed out'
   run --verbose a true 2>"$dir/err" &
   waiter=$!

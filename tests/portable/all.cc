@@ -15,6 +15,7 @@
 #include <fairlock/fairlock_keep.h>
 #include <fairlock/fairlock_log.h>
 #include <fairlock/fairlock_operate.h>
+#include <fairlock/fairlock_several.h>
 #include <fairlock/port.h>
 #include <fairlock/port_posix.h>
 #include <fairlock/resp.h>
@@ -278,6 +279,10 @@ static void client(const char *service)
   CHECK(fairlock_force_release(&client, "door", 4, FAIRLOCK_ANY_TOKEN) == FAIRLOCK_NOT_HELD);
   CHECK(fairlock_release(&door) == FAIRLOCK_LOST);
 
+  fairlock *const both[] = {&door};
+  CHECK(fairlock_acquire_all(both, 1, 0, FAIRLOCK_RENEW) == FAIRLOCK_OK);
+  CHECK(fairlock_release_all(both, 1) == FAIRLOCK_OK);
+
   fairlock_stop(&client);
   CHECK(fairlock_run(&client) == FAIRLOCK_OK);
   CHECK(fairlock_wants(&client) & FAIRLOCK_RECEIVE);
@@ -286,7 +291,7 @@ static void client(const char *service)
   CHECK(error[0] == 0);
   fairlock_counters counters;
   fairlock_read_counters(&client, &counters, sizeof counters);
-  CHECK(counters.acquisitions == 2);
+  CHECK(counters.acquisitions == 3);
   CHECK(fairlock_start_deinit(&visitor) == FAIRLOCK_OK);
   CHECK(fairlock_deinit(&door) == FAIRLOCK_OK);
   fairlock_rest rest = fairlock_rest();

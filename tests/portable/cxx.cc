@@ -229,6 +229,35 @@ static void standard_locks(fair::client &client)
 #endif
 }
 
+/* All of several handles, or none. */
+static void several(fair::client &client)
+{
+  fair::handle door(client, "door", std::chrono::seconds(5)), gate(client, "gate"), nameless(client, "");
+  fair::handle other(client, "gate");
+  fair::lock_all(gate, door);
+  CHECK(door.token() > 0 && gate.token() > 0 && gate.remaining() > std::chrono::seconds(6));
+  gate.unlock();
+  door.unlock();
+  {
+    CHECK(fair::acquire_all(door) == FAIRLOCK_OK);
+    std::lock_guard<fair::handle> guard(door, std::adopt_lock);
+    CHECK(other.try_lock());
+    CHECK(fair::acquire_all_for(milliseconds(20), gate, door) == FAIRLOCK_TIMEOUT);
+    CHECK(fairlock_hold_count(door.native_handle()) == 1 && gate.token() == 0);
+    CHECK(fair::acquire_all(door, nameless) == nameless.status());
+    CHECK(fair::acquire_all(door, other, gate) == FAIRLOCK_INVALID);
+    other.unlock();
+  }
+  CHECK(door.token() == 0);
+#if __cplusplus >= 201703L
+  {
+    fair::lock_all(door, gate);
+    std::scoped_lock both(std::adopt_lock, door, gate);
+  }
+  CHECK(door.token() == 0 && gate.token() == 0);
+#endif
+}
+
 static void holds(fair::client &client)
 {
   fair::handle door(client, "door", std::chrono::seconds(5));
@@ -691,6 +720,7 @@ int main(int argc, char **argv)
   CHECK(client.status() == FAIRLOCK_OK);
   client.use_downgrading();
   standard_locks(client);
+  several(client);
   ends_of_time(client);
   computed_leases(client);
   holds(client);

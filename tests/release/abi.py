@@ -27,7 +27,7 @@ import xml.etree.ElementTree
 
 # What a program includes; they include the others.
 OPTIONS = ["lock/fairlock_" + name + ".h"
-           for name in ("follow", "log", "credentials", "keep", "share", "abandon", "operate")]
+           for name in ("follow", "log", "credentials", "keep", "share", "abandon", "operate", "several")]
 ROOTS = ["lock/fairlock.h", *OPTIONS, "lock/driver.h", "port/posix/port_posix.h", "port/openssl/port_openssl.h"]
 # What candidates of 1.0.0 may lack.
 SINCE_RC3 = ["lock/driver.h", *OPTIONS]

@@ -71,6 +71,7 @@ row "servers that move, if they are followed" "$(text topology)" 1228
 row "locks that are kept, if they are" "$(text keep)"
 row "locks that are shared, if they are" $(($(text share) + shared_text))
 row "from alone to shared, if that is used" $(($(text downgrade) + downgrade_text))
+row "several locks at once, if that is used" "$(text several)"
 row "a log, if it is kept" "$(text events)"
 row "statuses in words, if they are used" "$words"
 row "data and bss of the library" "$(data)" 0
