@@ -255,7 +255,7 @@ ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 # What CI does not run, but a release asks for: suites that find no mutant that no other one finds
 # (tests/mutants/README.md), and those of what changes seldom. test_rotation has a part in `make test`.
 ONLY_RELEASE := $(SOCKETS)/threads \
-  $(filter-out tests/tools/test_layers.sh,$(wildcard tests/tools/test_*.sh)) $(DOCS_TEST) $(RELEASE_TEST)
+  $(filter-out tests/tools/test_layers.sh,$(wildcard tests/tools/test_*.sh)) $(MICROPYTHON_TESTS) $(DOCS_TEST) $(RELEASE_TEST)
 NOT_FIRST := $(ONLY_ALL) $(ONLY_RELEASE)
 $(if $(filter-out $(SUITES),$(NOT_FIRST)),$(error no suites: $(filter-out $(SUITES),$(NOT_FIRST))))
 

@@ -22,7 +22,10 @@
 #define EXPORTED(name)
 #endif
 
-#define SEND_SIZE 4096U
+/* Bytes of the send buffer of a core. What is more takes several sends. */
+#ifndef FAIRLOCK_CORE_SEND_SIZE
+#define FAIRLOCK_CORE_SEND_SIZE 4096U
+#endif
 
 /* A place in the queue, which is a ring with the core's own at its begin and end. */
 struct place {
@@ -57,7 +60,7 @@ struct fairlock_core {
   uint32_t now; /* the latest that was passed */
   int32_t status;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
-  uint8_t send[SEND_SIZE];
+  uint8_t send[FAIRLOCK_CORE_SEND_SIZE];
   uint8_t more[]; /* the receive buffer and the strings of the configuration */
 };
 
