@@ -11,7 +11,8 @@
  *   tls/           TLS, or none
  *   text.c         prints names and ids, which may be any bytes; memory for them
  *
- *   run.c          `fairlock run`
+ *   run.c          `fairlock run`, and what it has in common with hold and acquire
+ *   hold.c         `fairlock hold`, `acquire` and `release`
  *   agent.c        a second process, which holds the lock
  *   guard.c        a third one, which starts the command, and ends all that it has started
  *   signals.c      passes signals and the terminal on to the command
@@ -51,6 +52,9 @@ enum {
 };
 
 int run_command(int argc, char **argv);
+int hold_command(int argc, char **argv);
+int acquire_command(int argc, char **argv);
+int release_command(int argc, char **argv);
 int status_command(int argc, char **argv);
 int watch_command(int argc, char **argv);
 int list_command(int argc, char **argv);

@@ -328,6 +328,10 @@ static void exec_child(const struct child *child, pid_t parent)
   system_die_with(parent);
   (void)close(child->gate[1]);
   size_t count = wait_at(child->gate[0], grants);
+  if (child->arguments == NULL) {
+    signals_restore();
+    _exit(child->keep(child->context, grants, count));
+  }
   if (!put_into_environment(child->name, grants, count)) {
     complain("cannot set the environment of %s: %s", child->arguments[0], strerror(errno));
     _exit(EXIT_SYSTEM);

@@ -22,7 +22,9 @@ struct grant {
 
 /* The command that runs under the lock. */
 struct child {
-  char *const *arguments;
+  char *const *arguments; /* NULL: `keep` is called instead, and returns its status */
+  int (*keep)(const void *context, const struct grant *grants, size_t count);
+  const void *context;
   const char *name; /* of the lock, or of the first, for its environment                */
   int gate[2];      /* a pipe from `fairlock run`, at which it waits before exec        */
 };

@@ -18,6 +18,9 @@
 
 static const char help[] =
     "usage: fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]...\n"
+    "       fairlock hold [OPTION]... NAME\n"
+    "       fairlock acquire --state FILE [--pid N] [--for SECONDS] [OPTION]... NAME\n"
+    "       fairlock release FILE\n"
     "       fairlock status [--json|--quiet] [OPTION]... NAME...\n"
     "       fairlock watch [OPTION]... NAME\n"
     "       fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]\n"
@@ -28,6 +31,9 @@ static const char help[] =
     "A fair lock over Redis: first come, first served, among machines.\n"
     "\n"
     "  run      run a command while holding the lock NAME, as flock(1) does\n"
+    "  hold     hold the lock NAME while somebody reads the output\n"
+    "  acquire  hold it while a process runs, or for a time, or until it is released\n"
+    "  release  end that\n"
     "  status   print who holds a lock, and who waits for it\n"
     "  watch    the same, live\n"
     "  list     print which locks are held or waited for\n"
@@ -43,8 +49,9 @@ static const struct {
   const char *name;
   int (*function)(int argc, char **argv);
 } commands[] = {
-    {"run", run_command},   {"status", status_command}, {"watch", watch_command},
-    {"list", list_command}, {"break", break_command},   {"load", load_command},
+    {"run", run_command},         {"hold", hold_command},     {"acquire", acquire_command},
+    {"release", release_command}, {"status", status_command}, {"watch", watch_command},
+    {"list", list_command},       {"break", break_command},   {"load", load_command},
 };
 
 static bool with_times;
@@ -162,12 +169,14 @@ int main(int argc, char **argv)
     return end_output(EXIT_DONE);
   }
   if (*command == 0 || size_of_common_option(command) > 0)
-    complain("a subcommand is missing: run, status, watch, list, break or load");
+    complain("a subcommand is missing: run, hold, acquire, release, status, watch, list, break or load");
   else if (*command == '-')
     complain("%s cannot come before the subcommand, only options of all subcommands, such as --url",
              command);
   else
-    complain("there is no subcommand '%s', only run, status, watch, list, break and load", command);
+    complain("there is no subcommand '%s', only run, hold, acquire, release, status, watch, list, "
+             "break and load",
+             command);
   fputs("Try 'fairlock --help'.\n", stderr);
   return EXIT_USAGE;
 }

@@ -64,10 +64,10 @@ struct rows {
   size_t count;
 };
 
-static void add_rows(struct rows *rows, const struct option_row *table)
+static void add_rows(struct rows *rows, const struct option_row *table, unsigned kind)
 {
   for (; table->name != NULL && rows->count < MOST_ROWS; table++)
-    rows->row[rows->count++] = table;
+    if (table->only == 0 || (table->only & kind) != 0) rows->row[rows->count++] = table;
 }
 
 /* The index of the first row with this letter. */
@@ -179,7 +179,7 @@ bool parse_count(const struct command_line *line, const char *source, const char
                  const char *text, uint32_t least, uint32_t most, uint32_t *count)
 {
   size_t size = strlen(text);
-  bool digits = size > 0 && size <= 4 && strspn(text, "0123456789") == size;
+  bool digits = size > 0 && size <= (most > 9999 ? 9U : 4U) && strspn(text, "0123456789") == size;
   unsigned long value = digits ? strtoul(text, NULL, 10) : 0;
   if (digits && value >= least && value <= most) {
     *count = (uint32_t)value;
@@ -291,9 +291,9 @@ int parse_options(struct command_line *line, void *target, int argc, char **argv
   struct rows rows = {0};
   struct option options[MOST_ROWS + 1] = {{0}};
   char letters[2 * MOST_ROWS + 3];
-  add_rows(&rows, line->options);
+  add_rows(&rows, line->options, line->kind);
   size_t own = rows.count;
-  add_rows(&rows, common);
+  add_rows(&rows, common, 0);
   describe(&rows, line->name_ends, letters, options);
   opterr = 0;
   for (;;) {

@@ -39,6 +39,7 @@ struct option_row {
   const char *help;  /* what the help says, in lines; NULL: it does not mention it    */
   uint32_t least, most;
   const struct choice *choices;
+  unsigned only; /* the bits of command_line.kind that have it; 0: all */
 };
 
 /* What a uint32_t is before the command line, if it matters whether that sets it. */
@@ -50,6 +51,7 @@ struct command_line {
   const char *usage;            /* its synopsis                                            */
   const char *about, *statuses; /* what the help says before its options, and at the end */
   const struct option_row *options;
+  unsigned kind;                /* for `only`; 0: they are for it alone                    */
   bool name_ends; /* options end at the first argument that is none       */
 
   int count; /* the arguments that are no options                     */

@@ -24,6 +24,7 @@
 #include "agent.h"
 #include "fairlock_log.h"
 #include "fairlock_share.h"
+#include "hold.h"
 #include "options.h"
 #include "signals.h"
 #include "system.h"
@@ -61,6 +62,9 @@ enum heirs {
   WITH_OTHERS, /* the same, but we had children before        */
 };
 
+/* Which subcommand it is. */
+enum kind { RUN = 1, HOLD = 2, ACQUIRE = 4 };
+
 /* What the command line says, as long as it is parsed. */
 struct given {
   bool nonblock, exclusive;
@@ -69,6 +73,8 @@ struct given {
 };
 
 struct run {
+  enum kind kind;
+  struct holding holding; /* not for RUN */
   struct agent_options lock;
   struct given given;
   char *shown;              /* the locks' names, printable   */
@@ -136,7 +142,8 @@ static const struct option_row options[] = {
     {"conflict-exit-code", 'E', OPTION_STATUS, OF(conflict_status), "N",
      .help = "exit status when -n or -w ends the wait. Default: 1"},
     {"command", 'c', OPTION_TEXT, OF(given.string), "STRING",
-     .help = "run STRING with $SHELL -c, or /bin/sh"},
+     .help = "run STRING with $SHELL -c, or /bin/sh",
+     .only = RUN},
     {"exclusive", 'x', OPTION_FLAG, OF(given.exclusive), NULL,
      .help = "hold the lock exclusively, as is the default"},
     {"shared", 's', OPTION_FLAG, OF(lock.shared), NULL,
@@ -157,23 +164,38 @@ static const struct option_row options[] = {
      .help = "what to do with COMMAND when the lock is lost, or nearly:\n"
              "term (default): SIGTERM, and SIGKILL when time runs out;\n"
              "kill: SIGKILL; ignore: let it run on",
-     .choices = losing},
+     .choices = losing, .only = RUN},
     {"on-ask", 0, OPTION_CHOICE, OF(lock.on_ask), "SIGNAL",
      .help = "what to send COMMAND when break --ask asks for the lock: term\n"
              "(default), int, hup, quit, usr1, usr2, kill, or ignore: nothing",
-     .choices = asking},
+     .choices = asking, .only = RUN},
     {"kill-after", 0, OPTION_SECONDS, OF(lock.kill_after_ms), "SECONDS",
      .help = "time between SIGTERM and SIGKILL; at most a third of the lease.\n"
-             "Default: a sixth of it, at most 5"},
+             "Default: a sixth of it, at most 5",
+     .only = RUN},
     {"at-least", 0, OPTION_SECONDS, OF(lock.at_least_ms), "SECONDS",
      .help = "hold the lock for this long even if COMMAND ends sooner: for jobs\n"
-             "that machines with different clocks start"},
+             "that machines with different clocks start",
+     .only = RUN},
     {"max-hold", 0, OPTION_SECONDS, OF(lock.max_hold_ms), "SECONDS",
      .help = "end COMMAND, and all that it has started, when the lock has been\n"
              "held for this long, and exit with 83",
-     .least = 1},
+     .least = 1, .only = RUN},
+    {"max-hold", 0, OPTION_SECONDS, OF(lock.max_hold_ms), "SECONDS",
+     .help = "release when the lock has been held for this long",
+     .least = 1, .only = HOLD},
+    {"for", 0, OPTION_SECONDS, OF(lock.max_hold_ms), "SECONDS",
+     .help = "release when the lock has been held for this long",
+     .least = 1, .only = ACQUIRE},
+    {"pid", 0, OPTION_COUNT, OF(holding.pid), "N",
+     .help = "release when this process has ended",
+     .least = 1, .most = 999999999, .only = ACQUIRE},
+    {"state", 0, OPTION_TEXT, OF(holding.state), "FILE",
+     .help = "the socket to make, by which fairlock release finds the hold",
+     .only = ACQUIRE},
     {"wait-all", 0, OPTION_FLAG, OF(wait_all), NULL,
-     .help = "hold the lock until all that COMMAND has started have ended, too"},
+     .help = "hold the lock until all that COMMAND has started have ended, too",
+     .only = RUN},
     {"lost-exit-code", 0, OPTION_STATUS, OF(lost_status), "N",
      .help = "exit status when the lock was lost. Default: 79"},
     {"metrics-file", 0, OPTION_TEXT, OF(metrics_file), "FILE",
@@ -214,7 +236,39 @@ static const struct command_line usage = {
         "not\n"
         "know, 83 --max-hold is over, or",
     .options = options,
+    .kind = RUN,
     .name_ends = true,
+};
+
+static const struct command_line usage_of_hold = {
+    .command = "hold",
+    .usage = "fairlock hold [OPTION]... NAME",
+    .about =
+        "\n"
+        "Waits in line for the lock NAME, prints its fencing token and the holder's id, a space\n"
+        "between them, and holds the lock while somebody reads its output, which has to be a pipe:\n"
+        "  exec 9< <(fairlock hold NAME); read -r token id <&9 || exit; ...; exec 9<&-\n"
+        "Who reads on finds the end of the output when the lock is lost.\n",
+    .statuses = "Exit status: 0 released; 1 (see -E) conflict or time-out, 71 system error, 79 lock\n"
+                "lost, 80 held by a fairlock run that this one runs under, 82 a later release uses the\n"
+                "lock in a way that this one does not know, 83 --max-hold is over, or",
+    .options = options,
+    .kind = HOLD,
+};
+
+static const struct command_line usage_of_acquire = {
+    .command = "acquire",
+    .usage = "fairlock acquire --state FILE [--pid N] [--for SECONDS] [OPTION]... NAME",
+    .about =
+        "\n"
+        "Waits in line for the lock NAME, prints its fencing token and the holder's id, a space\n"
+        "between them, and leaves it held by a process in the background, until fairlock release\n"
+        "FILE, the end of the process N, or the end of the time: one of these two is needed.\n",
+    .statuses = "Exit status: 0 acquired; 1 (see -E) conflict or time-out, 71 system error, 80 held by\n"
+                "a fairlock run that this one runs under, 82 a later release uses the lock in a way\n"
+                "that this one does not know, or",
+    .options = options,
+    .kind = ACQUIRE,
 };
 
 /* Refuses options that contradict each other, and sets what follows from them. */
@@ -240,6 +294,10 @@ static int settle_options(struct run *run, const struct command_line *line)
   }
   if (lock->max_hold_ms > 0 && lock->at_least_ms >= lock->max_hold_ms)
     return misused(line, "--max-hold has to be longer than --at-least");
+  if (run->kind == ACQUIRE && run->holding.state == NULL)
+    return misused(line, "--state FILE is needed, by which fairlock release finds the hold");
+  if (run->kind == ACQUIRE && run->holding.pid == 0 && lock->max_hold_ms == 0)
+    return misused(line, "--pid N or --for SECONDS is needed, or the lock might be held for ever");
   if (run->metrics_file != NULL && *run->metrics_file == 0)
     return misused(line, "--metrics-file needs the name of a file");
   return EXIT_DONE;
@@ -285,6 +343,10 @@ static int take_arguments(struct run *run, const struct command_line *line)
     given->string = rest[1];
     rest += 2;
   }
+  if (run->kind != RUN) {
+    if (line->count > 1) return misused(line, "only one NAME, and no COMMAND: see --and");
+    return EXIT_DONE;
+  }
   run->arguments = rest;
   if (given->string == NULL) {
     if (*rest == NULL) return misused(line, "there is no COMMAND to run, and no -c STRING");
@@ -306,14 +368,15 @@ static int take_arguments(struct run *run, const struct command_line *line)
   return EXIT_DONE;
 }
 
-static int parse(struct run *run, int argc, char **argv)
+static int parse(struct run *run, enum kind kind, int argc, char **argv)
 {
-  struct command_line line = usage;
+  struct command_line line = kind == RUN ? usage : kind == HOLD ? usage_of_hold : usage_of_acquire;
+  run->kind = kind;
   run->lock.wait_ms = FAIRLOCK_FOREVER;
   run->lock.lease_ms = LEASE_MS;
   run->lock.kill_after_ms = NOT_GIVEN;
   run->lock.holders = getenv("FAIRLOCK_HOLDERS");
-  run->lock.on_ask = SIGTERM;
+  run->lock.on_ask = kind == RUN ? SIGTERM : 0; /* nobody but the script can tell when it may end */
   run->conflict_status = EXIT_CONFLICT;
   run->lost_status = EXIT_LOST;
   run->given.replicas = NOT_GIVEN;
@@ -321,6 +384,7 @@ static int parse(struct run *run, int argc, char **argv)
   if (status == EXIT_DONE) status = take_arguments(run, &line);
   if (status == EXIT_DONE) status = settle_options(run, &line);
   if (status == EXIT_DONE) status = settle_defaults(&run->given, &line);
+  if (status == EXIT_DONE && kind != RUN) status = hold_prepare(&run->holding, &line);
   if (status == EXIT_DONE) status = session_prepare(&run->session, &line);
   free(line.url);
   return status;
@@ -414,6 +478,12 @@ static void look_at_guard(const struct run *run)
   if (found == 0 && info.si_pid != 0) guard_rouse(&run->agent.guard);
 }
 
+/* True while the wait is to end, as by SIGPIPE, when nobody reads the output any more. */
+static bool awaits_reader(const struct run *run)
+{
+  return run->kind != RUN && run->stage < RUNNING && run->cancelled_by == 0;
+}
+
 /* Returns the next event, or an empty one after ms; negative: waits without a limit. */
 static struct event await(struct run *run, int ms)
 {
@@ -422,11 +492,12 @@ static struct event await(struct run *run, int ms)
   for (;;) {
     struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN},
                                {.fd = run->agent.link, .events = POLLIN},
-                               {.fd = run->agent.guard.run[0], .events = POLLIN}};
+                               {.fd = run->agent.guard.run[0], .events = POLLIN},
+                               {.fd = awaits_reader(run) ? STDOUT_FILENO : -1}};
     int tick = metrics_tick(&run->lock.metrics);
     uint32_t waited = port_clock_ms() - began;
     int left = ms < 0 ? ms : waited < (uint32_t)ms ? ms - (int)waited : 0;
-    int ready = poll(sources, 3, sooner(left, tick));
+    int ready = poll(sources, 4, sooner(left, tick));
     if (ready == 0 && left == sooner(left, tick)) return event;
     if (ready <= 0) continue; /* metrics_tick() is due, or a signal came, which is queued */
     if (sources[1].revents != 0) event.agent = agent_news(&run->agent);
@@ -436,6 +507,8 @@ static struct event await(struct run *run, int ms)
       continue; /* what the guard says may follow from a message behind it */
     }
     if (event.agent.news == 0 && sources[0].revents != 0) event.signal = signals_next();
+    if (event.agent.news == 0 && event.signal == 0 && sources[3].revents != 0)
+      event.signal = SIGPIPE;
     event.guard = sources[2].revents != 0;
     if (event.guard && !guard_hear(&run->agent.guard.run[0])) on_guard_gone(run);
     if (event.signal == SIGCHLD) {
@@ -457,6 +530,7 @@ static bool ends_wait(int number)
   case SIGQUIT:
   case SIGUSR1:
   case SIGUSR2:
+  case SIGPIPE:
     return !signals_ignored_before(number);
   default:
     return false;
@@ -619,6 +693,7 @@ static void start(struct run *run)
   if (terminal_talks(&run->terminal))
     terminal_lend(&run->terminal, guard_command(&run->agent.guard));
   child_go(&run->child, run->grants, run->granted);
+  if (run->kind == ACQUIRE) hold_let_go();
   metrics_acquired(&run->lock.metrics);
 }
 
@@ -1013,6 +1088,8 @@ static const char *start_all(struct run *run)
     return "share memory";
   bool others = waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
   run->heirs = !system_adopt() ? NONE : others ? WITH_OTHERS : ALL_OURS;
+  run->child.keep = hold_keep;
+  run->child.context = &run->holding;
   if (child_prepare(&run->child, run->arguments, run->lock.names[0]) != 0) return "make a pipe";
   return agent_start(&run->agent, &run->session, &run->lock, &run->child);
 }
@@ -1030,10 +1107,10 @@ static void show_names(struct run *run)
   }
 }
 
-int run_command(int argc, char **argv)
+static int perform(enum kind kind, int argc, char **argv)
 {
   static struct run run;
-  int status = parse(&run, argc, argv);
+  int status = parse(&run, kind, argc, argv);
   if (status != EXIT_DONE) return status;
   if (run.lock.verbose) complain_with_times();
   show_names(&run);
@@ -1045,10 +1122,26 @@ int run_command(int argc, char **argv)
   status = run_under_lock(&run);
   guard_dismiss(&run.agent.guard);
   metrics_stopped(&run.lock.metrics, status);
+  if (kind == ACQUIRE) hold_answer(&run.holding, run.granted > 0, status);
   for (size_t i = 0; i < run.count; i++)
     free(run.names[i]);
   free(run.shown);
   if (run.ended_by != 0 && status == 128 + run.ended_by && run.hold != LOST)
     signals_end_by(run.ended_by);
   return status; /* also as process 1 of a container, which no signal ends */
+}
+
+int run_command(int argc, char **argv)
+{
+  return perform(RUN, argc, argv);
+}
+
+int hold_command(int argc, char **argv)
+{
+  return perform(HOLD, argc, argv);
+}
+
+int acquire_command(int argc, char **argv)
+{
+  return perform(ACQUIRE, argc, argv);
 }

@@ -440,6 +440,17 @@ bool system_fill_standard(void)
   return true;
 }
 
+int system_watch(pid_t pid)
+{
+#if defined SYS_pidfd_open && !defined FAIRLOCK_PLAIN_POSIX
+  return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+  (void)pid;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+
 static bool is_among(int descriptor, const int *keep, size_t count)
 {
   for (size_t i = 0; i < count; i++) {

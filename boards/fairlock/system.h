@@ -51,6 +51,12 @@ void system_hide_memory(void);
  */
 bool system_fill_standard(void);
 
+/*
+ * Returns a descriptor that can be read when the process has ended; -1, with errno set: there is none,
+ * or the system cannot tell (others than Linux).
+ */
+int system_watch(pid_t pid);
+
 /* Closes all descriptors but those in keep, and makes the standard ones /dev/null. */
 void system_let_go(const int *keep, size_t count);
 

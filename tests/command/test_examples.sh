@@ -92,6 +92,43 @@ test_hangs() {
   unheld nightly || fail 'it is still held'
 }
 
+# What takes it, from the steps of CI that the manual has, and what releases it. Each step is a shell of its own.
+test_ci() {
+  with_fairlock
+  printf '#!/bin/sh\nredis-cli -p %s hlen deploy >>"%s/ran"\n' $port "$dir" >"$dir/deploy.sh"
+  chmod +x "$dir/deploy.sh"
+  for name in github.yaml gitlab.yaml Jenkinsfile hold.sh; do example $name; done
+  cd "$dir" || fail "no $dir"
+  RUNNER_TEMP=$dir CI_BUILDS_DIR=$dir CI_JOB_ID=7 WORKSPACE_TMP=$dir
+  export RUNNER_TEMP CI_BUILDS_DIR CI_JOB_ID WORKSPACE_TMP
+  expect 0 python yaml -c '
+import sys, yaml
+print("\n".join(step["run"] for step in yaml.safe_load(open("github.yaml"))["steps"]))'
+  cp out steps
+  while read -r step; do expect 0 sh -c "$step"; done <steps
+  ran 1
+  eventually unheld deploy
+  expect 0 python yaml -c '
+import yaml
+job = yaml.safe_load(open("gitlab.yaml"))["deploy"]
+print("\n".join(job["before_script"] + job["script"]))'
+  cp out script
+  rm ran
+  expect 0 sh -e ./script
+  ran 1
+  eventually unheld deploy
+  sed -n "s/.*sh '\(.*\)'.*/\1/p" Jenkinsfile >steps
+  [ "$(wc -l <steps)" = 3 ] || fail "$(cat steps)"
+  rm ran
+  while read -r step; do expect 0 sh -c "$step"; done <steps
+  ran 1
+  unheld deploy || fail "it is still held"
+  rm ran
+  expect 0 bash ./hold.sh
+  ran 1
+  eventually unheld deploy
+}
+
 test_cron() {
   with_fairlock
   program nightly
@@ -257,4 +294,4 @@ test_make() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests shell download sentinel hangs cron script systemd stopped_service leader cronjob make
+run_tests shell download sentinel hangs ci cron script systemd stopped_service leader cronjob make
