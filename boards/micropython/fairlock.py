@@ -72,7 +72,7 @@ class Client:
             await self._changed.wait()
 
     def _wake(self):
-        if self._server is None:
+        if self._server is None or self._server.done():  # or it had no memory
             self._server = asyncio.create_task(self._serve())
         self._woken.set()
 
@@ -126,8 +126,8 @@ class Client:
             reader, self._stream = await asyncio.open_connection(host, port, ssl=ssl, server_hostname=name)
             self._core.opened()
             self._carriers = asyncio.create_task(self._read(reader)), asyncio.create_task(self._write(self._stream))
-        except OSError:
-            self._core.closed(_UNREACHABLE)
+        except (OSError, MemoryError):
+            self._close()
         self._opener = None
         self._woken.set()
 
@@ -139,7 +139,7 @@ class Client:
                     break
                 self._tell()
                 self._woken.set()
-        except OSError:
+        except (OSError, MemoryError):
             pass
         self._close()
         self._woken.set()
@@ -156,7 +156,7 @@ class Client:
                 else:
                     self._sends.clear()
                     await self._sends.wait()
-        except OSError:
+        except (OSError, MemoryError):
             self._close()
             self._woken.set()
 

@@ -3,10 +3,10 @@
  * The module _fairlock for MicroPython: boards/core with the types that fairlock.py needs. It does no
  * I/O, and waits for nothing.
  *
- * Cores and locks lie on MicroPython's heap. The collector moves nothing, and looks for addresses in
- * all of it, so an object Core keeps its core, and that its locks: what must go on while the program
- * no longer has the object, as a release, needs somebody who has the Core, as the task that services
- * it. There is no finalizer, because the collector may free a core before its locks.
+ * Cores and locks lie on MicroPython's heap. The collector moves nothing, and takes each word of a
+ * live piece for a possible address, so an object Core keeps its core alive, and the core its locks,
+ * dropped ones too. Who services a core has to keep its Core: fairlock.py's task does. There are no
+ * finalizers, because the collector may free a core before its locks.
  */
 #include "../../core/core.h"
 
@@ -48,6 +48,19 @@ static mp_obj_t text(const char *words)
   return mp_obj_new_str(words, strlen(words));
 }
 
+/* A method that only calls the function of its name, and makes an object of what it returns. */
+#define METHOD(type, name, ...)                                                                    \
+  static mp_obj_t type##_##name(mp_obj_t self)                                                     \
+  {                                                                                                \
+    return __VA_ARGS__;                                                                            \
+  }                                                                                                \
+  static MP_DEFINE_CONST_FUN_OBJ_1(type##_##name##_obj, type##_##name)
+
+#define MEMBER(type, name)                                                                         \
+  {                                                                                                \
+    MP_ROM_QSTR(MP_QSTR_##name), MP_ROM_PTR(&type##_##name##_obj)                                  \
+  }
+
 /* Lock */
 
 static struct fairlock_core_lock *lock_of(mp_obj_t self)
@@ -65,12 +78,6 @@ static mp_obj_t lock_acquire(mp_obj_t self, mp_obj_t wait_ms, mp_obj_t lease_ms)
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(lock_acquire_obj, lock_acquire);
 
-static mp_obj_t lock_release(mp_obj_t self)
-{
-  return mp_obj_new_int(fairlock_core_release(lock_of(self), now()));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(lock_release_obj, lock_release);
-
 static mp_obj_t lock_drop(mp_obj_t self)
 {
   fairlock_core_drop(lock_of(self), now());
@@ -79,31 +86,14 @@ static mp_obj_t lock_drop(mp_obj_t self)
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(lock_drop_obj, lock_drop);
 
-static mp_obj_t lock_token(mp_obj_t self)
-{
-  return mp_obj_new_int_from_ull(fairlock_core_token(lock_of(self), now()));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(lock_token_obj, lock_token);
-
-static mp_obj_t lock_remaining(mp_obj_t self)
-{
-  return mp_obj_new_int_from_uint(fairlock_core_remaining(lock_of(self), now()));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(lock_remaining_obj, lock_remaining);
-
-static mp_obj_t lock_id(mp_obj_t self)
-{
-  return text(fairlock_core_id(lock_of(self)));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(lock_id_obj, lock_id);
+METHOD(lock, release, mp_obj_new_int(fairlock_core_release(lock_of(self), now())));
+METHOD(lock, token, mp_obj_new_int_from_ull(fairlock_core_token(lock_of(self), now())));
+METHOD(lock, remaining, mp_obj_new_int_from_uint(fairlock_core_remaining(lock_of(self), now())));
+METHOD(lock, id, text(fairlock_core_id(lock_of(self))));
 
 static const mp_rom_map_elem_t lock_members[] = {
-    {MP_ROM_QSTR(MP_QSTR_acquire), MP_ROM_PTR(&lock_acquire_obj)},
-    {MP_ROM_QSTR(MP_QSTR_release), MP_ROM_PTR(&lock_release_obj)},
-    {MP_ROM_QSTR(MP_QSTR_drop), MP_ROM_PTR(&lock_drop_obj)},
-    {MP_ROM_QSTR(MP_QSTR_token), MP_ROM_PTR(&lock_token_obj)},
-    {MP_ROM_QSTR(MP_QSTR_remaining), MP_ROM_PTR(&lock_remaining_obj)},
-    {MP_ROM_QSTR(MP_QSTR_id), MP_ROM_PTR(&lock_id_obj)},
+    MEMBER(lock, acquire), MEMBER(lock, release),   MEMBER(lock, drop),
+    MEMBER(lock, token),   MEMBER(lock, remaining), MEMBER(lock, id),
 };
 static MP_DEFINE_CONST_DICT(lock_dict, lock_members);
 static MP_DEFINE_CONST_OBJ_TYPE(lock_type, MP_QSTR_Lock, MP_TYPE_FLAG_NONE, locals_dict,
@@ -175,45 +165,6 @@ static mp_obj_t core_next(mp_obj_t self)
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(core_next_obj, core_next);
 
-static mp_obj_t core_wants(mp_obj_t self)
-{
-  return mp_obj_new_int_from_uint(fairlock_core_wants(core_of(self), now()));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(core_wants_obj, core_wants);
-
-static mp_obj_t core_deadline(mp_obj_t self)
-{
-  return mp_obj_new_int_from_uint(fairlock_core_deadline(core_of(self), now()));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(core_deadline_obj, core_deadline);
-
-static mp_obj_t core_connect(mp_obj_t self)
-{
-  fairlock_core_connect(core_of(self), now());
-  return mp_const_none;
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(core_connect_obj, core_connect);
-
-static mp_obj_t core_ready(mp_obj_t self)
-{
-  return mp_obj_new_bool(fairlock_core_ready(core_of(self)));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(core_ready_obj, core_ready);
-
-static mp_obj_t core_opening(mp_obj_t self)
-{
-  fairlock_core_opening(core_of(self), now());
-  return mp_const_none;
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(core_opening_obj, core_opening);
-
-static mp_obj_t core_opened(mp_obj_t self)
-{
-  fairlock_core_opened(core_of(self), now());
-  return mp_const_none;
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(core_opened_obj, core_opened);
-
 static mp_obj_t core_closed(mp_obj_t self, mp_obj_t status)
 {
   fairlock_core_closed(core_of(self), (int32_t)mp_obj_get_int(status), now());
@@ -253,32 +204,20 @@ static mp_obj_t core_received(mp_obj_t self, mp_obj_t bytes)
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(core_received_obj, core_received);
 
-static mp_obj_t core_leaving(mp_obj_t self)
-{
-  return mp_obj_new_int_from_uint(fairlock_core_leaving(core_of(self)));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(core_leaving_obj, core_leaving);
-
-static mp_obj_t core_error(mp_obj_t self)
-{
-  return text(fairlock_core_error(core_of(self)));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(core_error_obj, core_error);
+METHOD(core, wants, mp_obj_new_int_from_uint(fairlock_core_wants(core_of(self), now())));
+METHOD(core, deadline, mp_obj_new_int_from_uint(fairlock_core_deadline(core_of(self), now())));
+METHOD(core, connect, (fairlock_core_connect(core_of(self), now()), mp_const_none));
+METHOD(core, opening, (fairlock_core_opening(core_of(self), now()), mp_const_none));
+METHOD(core, opened, (fairlock_core_opened(core_of(self), now()), mp_const_none));
+METHOD(core, ready, mp_obj_new_bool(fairlock_core_ready(core_of(self))));
+METHOD(core, leaving, mp_obj_new_int_from_uint(fairlock_core_leaving(core_of(self))));
+METHOD(core, error, text(fairlock_core_error(core_of(self))));
 
 static const mp_rom_map_elem_t core_members[] = {
-    {MP_ROM_QSTR(MP_QSTR_lock), MP_ROM_PTR(&core_lock_obj)},
-    {MP_ROM_QSTR(MP_QSTR_next), MP_ROM_PTR(&core_next_obj)},
-    {MP_ROM_QSTR(MP_QSTR_wants), MP_ROM_PTR(&core_wants_obj)},
-    {MP_ROM_QSTR(MP_QSTR_deadline), MP_ROM_PTR(&core_deadline_obj)},
-    {MP_ROM_QSTR(MP_QSTR_connect), MP_ROM_PTR(&core_connect_obj)},
-    {MP_ROM_QSTR(MP_QSTR_ready), MP_ROM_PTR(&core_ready_obj)},
-    {MP_ROM_QSTR(MP_QSTR_opening), MP_ROM_PTR(&core_opening_obj)},
-    {MP_ROM_QSTR(MP_QSTR_opened), MP_ROM_PTR(&core_opened_obj)},
-    {MP_ROM_QSTR(MP_QSTR_closed), MP_ROM_PTR(&core_closed_obj)},
-    {MP_ROM_QSTR(MP_QSTR_output), MP_ROM_PTR(&core_output_obj)},
-    {MP_ROM_QSTR(MP_QSTR_received), MP_ROM_PTR(&core_received_obj)},
-    {MP_ROM_QSTR(MP_QSTR_leaving), MP_ROM_PTR(&core_leaving_obj)},
-    {MP_ROM_QSTR(MP_QSTR_error), MP_ROM_PTR(&core_error_obj)},
+    MEMBER(core, lock),    MEMBER(core, next),   MEMBER(core, wants),    MEMBER(core, deadline),
+    MEMBER(core, connect), MEMBER(core, ready),  MEMBER(core, opening),  MEMBER(core, opened),
+    MEMBER(core, closed),  MEMBER(core, output), MEMBER(core, received), MEMBER(core, leaving),
+    MEMBER(core, error),
 };
 static MP_DEFINE_CONST_DICT(core_dict, core_members);
 static MP_DEFINE_CONST_OBJ_TYPE(core_type, MP_QSTR_Core, MP_TYPE_FLAG_NONE, make_new, core_new,
