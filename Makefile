@@ -237,7 +237,7 @@ SLOW := $(BUILD)/tests/failover/test_sentinel tests/command/test_lost.sh tests/c
   $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
   $(BUILD)/tests/server/test_rotation \
   $(BUILD)/tests/boards/test_faults $(BUILD)/tests/server/test_replies \
-  $(BUILD)/tests/chaos/chaos $(COMPAT_TESTS)
+  $(BUILD)/tests/chaos/chaos $(COMPAT_TESTS) $(BUILD)/tests/python/compat
 
 # `make test` shows in less than five minutes that this machine's build works. What only `make
 # test-all` runs: tests of tests, tools, pages and figures; those that wait for minutes; boards,
@@ -249,13 +249,13 @@ TESTS_OF_TESTS := $(FOUND_TEST) $(MODEL_TESTS) tests/bench/decode_cycles.sh \
 LONG_WAITS := $(MODEM_LONG) $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared test_url test_moves)
 OTHER_BUILDS := $(BUILD)/tests/boards/test_lwip $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS) \
-  $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(NUTTX_TEST) $(RIOT_TESTS) $(DEB_TEST) $(ZEPHYR_TESTS) $(ARDUINO_TESTS) $(PLUS_TCP_TESTS) $(NETX_TESTS) tests/command/test_plain.sh
+  $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(NUTTX_TEST) $(RIOT_TESTS) $(DEB_TEST) $(ZEPHYR_TESTS) $(ARDUINO_TESTS) $(RUST_TESTS) $(NODE_TESTS) $(GO_TESTS) $(LANGUAGES_TEST) $(PLUS_TCP_TESTS) $(NETX_TESTS) $(PYTHON_TESTS) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 
 # What CI does not run, but a release asks for: suites that find no mutant that no other one finds
 # (tests/mutants/README.md), and those of what changes seldom. test_rotation has a part in `make test`.
 ONLY_RELEASE := $(SOCKETS)/threads \
-  $(filter-out tests/tools/test_layers.sh,$(wildcard tests/tools/test_*.sh)) $(DOCS_TEST) $(RELEASE_TEST)
+  $(filter-out tests/tools/test_layers.sh,$(wildcard tests/tools/test_*.sh)) $(MICROPYTHON_TESTS) $(DOCS_TEST) $(RELEASE_TEST)
 NOT_FIRST := $(ONLY_ALL) $(ONLY_RELEASE)
 $(if $(filter-out $(SUITES),$(NOT_FIRST)),$(error no suites: $(filter-out $(SUITES),$(NOT_FIRST))))
 
@@ -430,7 +430,7 @@ scripts: ## write lock/scripts.c and lock/scripts/hashes.h anew from lock/script
 
 # What help lists; the rest is by help-all, whose last part but one is the suites of one part.
 FIRST := all demo install core firmware check test help-all
-TO_USE := demo board-demo all install uninstall deb core firmware arduino uart-bridge loops conformance-peer test clean
+TO_USE := demo board-demo all install uninstall deb core firmware arduino rust python wasm node go uart-bridge loops conformance-peer test clean
 TO_CHANGE := check check-lock unit lint test-all fresh format size docs scripts packages help help-all
 TO_RELEASE := release-check test-release test-busy abi bench-peers corpus demo-picture dist dist-check failover-soak misra mutants mutants-found size-boards soak
 TARGETS := sed -n 's/^\([a-z][a-z-]*\):.*\#\# /\1\t/p' $(MAKEFILE_LIST) | sort -u

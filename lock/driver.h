@@ -27,8 +27,8 @@
  *       wait for bytes, at most fairlock_engine_deadline(e, now) ms
  *     }
  *
- * Times are uint32_t milliseconds of one clock that never jumps and wraps around at 2^32; only
- * their differences count, so no interval may be longer than FAIRLOCK_DURATION_MAX_MS. While a
+ * Times are uint32_t milliseconds of one clock that never jumps, never goes back, not even by 1 ms
+ * from one call to the next, and wraps around at 2^32; only their differences count, so no interval may be longer than FAIRLOCK_DURATION_MAX_MS. While a
  * handle waits or holds, tick at least once a month: after 49 days a hold that ended long ago would
  * seem to go on.
  *

@@ -213,8 +213,9 @@ struct fairlock_config {
   void *lost_context;      /* passed to lost */
   fairlock_ended_fn ended; /* NULL: none */
   void *ended_context;     /* passed to ended */
-  fairlock_asked_fn asked; /* NULL: none. With it, all holders listen, also after a try; with a
-                              fixed lease, only until the connection breaks */
+  fairlock_asked_fn asked; /* NULL: none. With it, all holders listen, also after a try, and learn
+                              of a fairlock_force_release() at once; with a fixed lease, they listen
+                              only until the connection breaks */
   void *asked_context;     /* passed to asked */
 };
 
@@ -289,7 +290,7 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
 /*
  * Releases one level. After the last one the lock goes to the next in line, and the caller must no
  * longer act as its holder, whatever is returned:
- *   FAIRLOCK_OK       released
+ *   FAIRLOCK_OK       released; a fail-over may bring the hold back, until its lease ends
  *   FAIRLOCK_LOST     the hold had ended before
  *   FAIRLOCK_NOT_HELD, _WRONG_TASK, _IN_PROGRESS  not held, or another task holds or operates it
  *   FAIRLOCK_UNKNOWN  sent, but not answered in time. The client repeats it while it is serviced,

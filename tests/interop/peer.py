@@ -14,6 +14,7 @@ A check has a lock, connections and programs of its own, so some run side by sid
 """
 
 import concurrent.futures
+import os
 import re
 import signal
 import sys
@@ -1943,6 +1944,8 @@ def judge(name, port, words, lock=None):
 
 
 def side_by_side(function, values, most=12):
+    """most: at a time; MOST in the environment: fewer, for programs that take long to start."""
+    most = min(most, int(os.environ.get("MOST", most)))
     with concurrent.futures.ThreadPoolExecutor(most) as pool:
         try:
             return list(pool.map(function, values))

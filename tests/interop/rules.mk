@@ -24,7 +24,7 @@ $(call needs,compat,$(if $(TIME),interop/redisson))
 compat: $(COMPAT_CLIENTS) $(JUDGE) $(BUILD)/redis-server ## releases and other clients in one queue, and each against the format; CLIENT="program": one of yours; TIME=3600: releases and Redisson while all of them and the server fail; SEED=n
 ifdef TIME
 	@$(MAKE) --no-print-directory $(REDISSON_READY)
-	@TIME=$(TIME) REDISSON="$(REDISSON)" tests/interop/test_mixed.py
+	@TIME=$(TIME) REDISSON="$(REDISSON)" BESIDE="$(if $(CLIENT),client $(CLIENT))" tests/interop/test_mixed.py
 else
 	@$(if $(CLIENT),tests/interop/peer.py -- $(CLIENT),JOBS=1 sh tests/tools/run.sh $(COMPAT_TESTS))
 endif

@@ -28,6 +28,8 @@ import lab
 TIME = float(os.environ.get("TIME") or "20")
 SEED = int(os.environ.get("SEED") or time.time())
 REDISSON = os.environ.get("REDISSON", "").split()
+# Clients in other languages, a line each: NAME COMMAND...
+BESIDE = {words[0]: words[1:] for words in map(str.split, os.environ.get("BESIDE", "").splitlines()) if words}
 EACH, LIMIT = 3, 3  # programs of each release; how many may share
 WAITER_MS, LEASE_MS, REDISSON_MS = 3000, 3000, 10000
 TRY_MS = 120000  # for how long Redisson's threads try
@@ -203,8 +205,8 @@ class Worker:
 
     def __init__(self, judge, release, port, careless=False):
         self.judge, self.release, self.inside, self.done = judge, release, False, False
-        client = lab.BUILD + "/compat/" + release + "/client"
-        self.program = lab.Program([client], port, WAITER_MS, LEASE_MS)
+        command = BESIDE.get(release) or [lab.BUILD + "/compat/" + release + "/client"]
+        self.program = lab.Program(command, port, WAITER_MS, LEASE_MS)
         self.process = self.program.process
         self.program.say("work", NAME, LIMIT, int(careless))
         self.thread = threading.Thread(target=self._listen, daemon=True)
@@ -602,7 +604,7 @@ def left_behind(server):
 
 
 def main():
-    releases = ["this", "later"] + lab.kept_releases()
+    releases = ["this", "later"] + lab.kept_releases() + list(BESIDE)
     server = lab.Server("--appendonly", "yes", "--appendfsync", "always")
     can_fail = all([judge_sees(), judges_enough(), thread_is_hurt_alone(), impatience_is_found(),
                     compilers_do_not_count(), place_is_kept(), stall_is_seen(server), judge_can_fail(server)])

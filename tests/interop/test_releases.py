@@ -9,7 +9,8 @@ monotonic clock serves all: they are on one machine.
 
 Arguments: parts of names of scenes and mixes, such as "1.0.0-rc1+later"; none: all. TIME: seconds for
 each contest, 5 by default. REDISSON=VERSION: the mixes with that version of Redisson, which
-`make interop` has got, in place of the others.
+`make interop` has got, in place of the others. LANGUAGES="go node": clients in these, by
+build/compat/LANGUAGE/client, in the scenes that need no more than what peer.py asks for.
 """
 
 import collections
@@ -32,6 +33,7 @@ EACH = 3  # contenders of each release
 HOLD_MS, PAUSE_MS = 3, 20
 
 REDISSON = os.environ.get("REDISSON")
+LANGUAGES = os.environ.get("LANGUAGES", "").split()
 
 # Names of releases, joined. In a pair, the last is the one that the other may do wrong to.
 PAIRS = ["this+1.0.0-rc1", "1.0.0-rc1+this", "this+1.0.0-rc2", "1.0.0-rc2+this", "this+later", "later+this",
@@ -41,6 +43,10 @@ if REDISSON:
     PAIRS = ["this+redisson", "redisson+this", "later+redisson", "redisson+later", "redisson+1.0.0-rc1",
              "redisson+strange"]
     MIXES = ["this+redisson", "1.0.0-rc1+redisson", "later+redisson", "this+1.0.0-rc1+later+redisson"]
+if LANGUAGES:
+    PAIRS = ["+".join(pair) for one, next_one in zip(LANGUAGES, LANGUAGES[1:] + LANGUAGES[:1])
+             for pair in (("this", one), (one, "this"), (one, next_one))]
+    MIXES = []
 
 # The most of each that is good.
 LIMITS = {"forgotten": 0, "overtaken": 0, "wait_ms": 10000, "free_ms": 10000}
@@ -614,6 +620,8 @@ def plays(scene, pair):
     """Redisson has no command, and to kill one of its threads is not possible: tests/interop/mixed.c
     kills JVMs."""
     one, other = pair.split("+")
+    if LANGUAGES:
+        return scene in (in_order, killed_waiter, stopped_waiter, killed_holder) or (scene == let_in and one == "this")
     if scene == commands:
         return one != "redisson"
     if scene == breaking:

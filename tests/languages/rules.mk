@@ -34,3 +34,25 @@ SERVICE_PAGE_TEST := tests/languages/test_service_page.sh
 SUITES += $(SERVICE_PAGE_TEST)
 $(call needs,$(SERVICE_PAGE_TEST),$(BUILD)/redis-server binutils)
 $(SERVICE_PAGE_TEST): | $(SERVICE) $(BUILD)/liblock.a $(BUILD)/redis-server
+
+# All languages beside all releases, and in one line with them: build/compat/LANGUAGE/client, as those of releases.
+LANGUAGES := go node python rust
+LANGUAGE_CLIENTS := $(LANGUAGES:%=$(COMPAT)/%/client)
+LANGUAGES_TEST := tests/languages/test_languages.sh
+SUITES += $(LANGUAGES_TEST)
+$(call needs,$(LANGUAGES_TEST),python3 $(LANGUAGE_CLIENTS) $(BUILD)/redis-server)
+$(call needs,$(COMPAT)/node/client,npm-client $(BUILD)/node/fairlock-$(VERSION).tgz)
+$(call needs,$(COMPAT)/python/client,$(BUILD)/tests/python/test_use)
+$(call needs,$(COMPAT)/rust/client,tests/rust/test_crate.sh)
+$(LANGUAGES_TEST): | $(LANGUAGE_CLIENTS) $(COMPAT_CLIENTS) $(JUDGE) $(BUILD)/redis-server
+
+$(COMPAT)/node/client: | $(BUILD)/node/fairlock-$(VERSION).tgz
+$(COMPAT)/python/client: | $(BUILD)/python/used/ready
+$(COMPAT)/rust/client: | $(BUILD)/rust/target/debug/examples/driver
+$(COMPAT)/node/client: RUNS = node boards/node/compat.mjs
+$(COMPAT)/python/client: RUNS = $(BUILD)/python/used/bin/python tests/python/compat.py
+$(COMPAT)/rust/client: RUNS = $(BUILD)/rust/target/debug/examples/driver
+$(addprefix $(COMPAT)/,node/client python/client rust/client): tests/languages/rules.mk
+	@mkdir -p $(@D)
+	@printf '%s\n' '#!/bin/sh' 'exec $(RUNS) "$$@"' >$@
+	@chmod +x $@

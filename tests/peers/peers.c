@@ -36,22 +36,43 @@ struct peer {
   double round[FIGURES][ROUNDS];
 };
 
-#define OURS   "$BUILD/tests/peers/contender"
-#define GO     "$BUILD/peers/go"
-#define PYTHON "env PYTHONPATH=$BUILD/peers/python python3 tests/peers/python/contender.py"
-#define NODE   "env NODE_PATH=$BUILD/peers/node/node_modules node tests/peers/node/contender.js"
-#define JAVA   "java -cp \"$BUILD/peers/java:$REDISSON_JARS/*\" Contender"
+#define OURS "$BUILD/tests/peers/contender"
+#define GO   "$BUILD/peers/go"
+#define PYTHON                                                                                     \
+  "env PYTHONPATH=$BUILD/peers/python $BUILD/python/used/bin/python "                              \
+  "tests/peers/python/contender.py"
+#define NODE "env NODE_PATH=$BUILD/peers/node/node_modules node tests/peers/node/contender.js"
+#define RUST "$BUILD/peers/rust/release/contender"
+#define JAVA "java -cp \"$BUILD/peers/java:$REDISSON_JARS/*\" Contender"
 
 static struct peer peers[] = {
     {.command = OURS " fairlock", .woken = "a message", .row.name = "fairlock"},
     {.command = OURS " hand", .woken = "polling, 10 ms", .row.name = "SET NX PX by hand"},
+    {.command = GO " fairlock", .woken = "a message", .row.name = "fairlock in Go"},
     {.command = GO " redislock", .woken = "polling, 100 ms", .row.name = "bsm/redislock"},
     {.command = GO " redsync", .woken = "polling, 50 to 250 ms", .row.name = "redsync"},
+    {.command = PYTHON " fairlock", .woken = "a message", .row.name = "fairlock in Python"},
     {.command = PYTHON " redis-py", .woken = "polling, 100 ms", .row.name = "redis-py Lock"},
     {.command = PYTHON " python-redis-lock",
      .woken = "a list (BLPOP)",
      .row.name = "python-redis-lock"},
-    {.command = NODE, .woken = "polling, 100 to 300 ms", .row.name = "node-redlock"},
+    {.command = PYTHON " fairlock.aio",
+     .woken = "a message",
+     .row.name = "fairlock in Python, asyncio"},
+    {.command = PYTHON " redis.asyncio",
+     .woken = "polling, 100 ms",
+     .row.name = "redis-py asyncio Lock"},
+    {.command = NODE " fairlock", .woken = "a message", .row.name = "fairlock in Node"},
+    {.command = NODE " redlock", .woken = "polling, 100 to 300 ms", .row.name = "node-redlock"},
+    {.command = NODE " redis-semaphore",
+     .woken = "polling, 10 ms",
+     .row.name = "redis-semaphore Mutex"},
+    {.command = RUST " fairlock", .woken = "a message", .row.name = "fairlock in Rust"},
+    {.command = RUST " fairlock-async",
+     .woken = "a message",
+     .row.name = "fairlock in Rust, async"},
+    {.command = RUST " rslock", .woken = "polling, 0 to 200 ms", .row.name = "rslock"},
+    {.command = RUST " redlock", .woken = "polling, 0 to 200 ms", .row.name = "redlock (Rust)"},
     {.command = JAVA " plain", .woken = "a message to all", .row.name = "Redisson RLock"},
     {.command = JAVA " fair", .woken = "a message", .row.name = "Redisson RFairLock"},
     {.command = GO " etcd", .woken = "a watch", .row.name = "etcd Mutex", .etcd = true},

@@ -4,7 +4,8 @@
 # block is run as it stands, or, if that would take too long or is a suite's own work, looked at:
 # `make TARGET` has to be a target. A line that this script does not know fails, and so does a block
 # of another kind than C, text (``` text: pictures), CMake (test_cmake.sh tries it), SQL (operators), Java
-# and XML (interop), or commands (```).
+# and XML (interop), Python (tests/python), JavaScript and TypeScript (boards/node), Go (boards/go),
+# Rust (tests/rust), or commands (```).
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -215,6 +216,7 @@ obey() {
     arm-none-eabi-gcc\ *) expect 0 $1 -o "$dir/object.o" ;;
     version=* | git\ * | gpg\ * | ssh-keygen\ * | sed\ *release-key* | sha256sum\ * | sh\ tests/interop/keep.sh\ *) ;; # tests/release tries these
     gh\ *) ;; # speaks to GitHub
+    pip\ install\ *fairlock) ;; # tests/python installs the files
     tests/*/test_*) [ -x "${1%% *}" ] || fail "no such suite: $1" ;;
     *) fail "what is to be done with this line? $1" ;;
   esac
@@ -256,7 +258,7 @@ test_targets_in_the_text() {
 
 test_kinds_of_blocks() {
   blocks kinds $pages | sort -u >"$dir/kinds"
-  ! grep -vx -e '' -e c -e cmake -e cpp -e java -e sql -e text -e xml "$dir/kinds" >"$dir/out" || fail "$(cat "$dir/out")"
+  ! grep -vx -e '' -e python -e rust -e c -e cmake -e cpp -e go -e java -e js -e sql -e text -e ts -e xml "$dir/kinds" >"$dir/out" || fail "$(cat "$dir/out")"
 }
 
 # Declarations and calls that stand in no function are put into one.

@@ -31,6 +31,7 @@ names "fairlock --version, from fairlock_version()" \
 names "the manual" "$(sed -n 's/^\.TH FAIRLOCK 1 "" "fairlock \([^"]*\)".*/\1/p' boards/fairlock/fairlock.1)"
 names "boards/cmake/esp-idf/fairlock/idf_component.yml" \
   "$(sed -n 's/^version: "\(.*\)"$/\1/p' boards/cmake/esp-idf/fairlock/idf_component.yml)"
+names "boards/rust/Cargo.toml" "$(sed -n 's/^version = "\(.*\)"$/\1/p' boards/rust/Cargo.toml)"
 names "boards/cmake/README.md, the tarball to fetch" \
   "$(sed -n 's/.*fairlock-\([0-9].*\)\.tar\.gz.*/\1/p' boards/cmake/README.md)"
 names "boards/cmake/README.md, what find_package() asks for" \

@@ -32,7 +32,7 @@ $(BUILD)/tests/sim/sim: $(SIM_OBJECTS) $(BUILD)/liblock.a
 
 # The same worlds with the engine of a program with one task (port/single), as firmware has it: another
 # schedule.
-ONE_TASK_CORE := $(patsubst %.c,$(BUILD)/one_task/%.o,$(filter-out lock/client.c,$(CORE)))
+ONE_TASK_CORE := $(patsubst %.c,$(BUILD)/one_task/%.o,$(filter-out lock/client.c lock/several.c,$(CORE)))
 ONE_TASK_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/one_task/%.o) $(ONE_TASK_CORE)
 $(BUILD)/tests/unit/test_one_task $(ONE_TASK_UNIT): $(ONE_TASK_CORE)
 $(ONE_TASK_OBJECTS): INCLUDES := -Iresp -Iport -Iport/single -Ilock

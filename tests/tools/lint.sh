@@ -112,6 +112,23 @@ stand_in RIOT "$(sh tests/tools/sources.sh 'port/riot/*.c' 'boards/riot/example/
 sh tests/portable/kconfig.sh boards/nuttx/Kconfig >build/lint/nuttx/config.h
 stand_in NuttX "$(sh tests/tools/sources.sh 'boards/nuttx/*.c')" '' \
   -Ibuild/lint -Ibuild/include -Iport/conformance -Iport -Iport/posix -D_DEFAULT_SOURCE
+# The core for languages, natively and for WebAssembly.
+core="-Iboards/core -Iresp -Iport -Ilock"
+# shellcheck disable=SC2086
+check "gcc, core" gcc -std=c11 $warnings -Wlogical-op $core -O2 -fanalyzer -c -o /dev/null boards/core/core.c
+# shellcheck disable=SC2086
+check "clang-tidy, core" tidy "$(echo boards/core/*.c)" --target=wasm32 -ffreestanding -mbulk-memory -std=c11 $core
+# shellcheck disable=SC2086
+check "cppcheck, core" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+  --suppress=missingIncludeSystem --suppress=comparePointers $core boards/core/core.c boards/core/memory.c
+# What the crate for Rust has in C, for one task and for POSIX.
+for threads in single posix; do
+  # shellcheck disable=SC2086
+  check "gcc, boards/rust, port/$threads" gcc -std=c11 $warnings -Iresp -Iport -Iport/$threads -Ilock -O2 -fanalyzer \
+    -Wno-missing-prototypes -c -o /dev/null boards/rust/csrc/embedded.c
+done
+# shellcheck disable=SC2086
+check "gcc, boards/rust/csrc/service.c" gcc -std=c11 $warnings -Iboards/service -fsyntax-only boards/rust/csrc/service.c
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/tls/keys/keys.h
 tls="-Itests -Itests/tls -Iport/bearssl -Ibuild/tests/tls/keys -D_DEFAULT_SOURCE"

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Gets the sources of a Debian source package: tests/tools/source.sh FOLDER NAME VERSION REVISION
+# Gets the sources of a Debian source package: tests/tools/source.sh FOLDER NAME VERSION REVISION [SUITE]
 # Any user may; apt's own configuration, lists and cache stay as they are, and apt checks the
-# signatures as ever. The versions are those of Debian 12, whichever Debian this is, so that all machines
-# build the same. Leaves them in FOLDER/NAME-VERSION. ETC=: in place of /etc/apt, for a test.
+# signatures as ever. The versions are those of Debian 12, or of SUITE, whichever Debian this is, so that
+# all machines build the same. Leaves them in FOLDER/NAME-VERSION. ETC=: in place of /etc/apt, for a test.
 set -eu
 folder=$1 name=$2 version=$3 revision=$4
-suite=bookworm
+suite=${5:-bookworm}
 mkdir -p "$folder/apt/parts" "$folder/apt/state/lists/partial" "$folder/apt/cache/archives/partial"
 cd "$folder"
 # The system's own source of packages, for that suite.

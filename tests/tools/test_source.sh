@@ -20,7 +20,7 @@ chmod +x "$folder/bin/apt-get"
 # gets: as on a machine with the lists of $folder/etc
 gets() {
   rm -rf "$folder/there"
-  PATH="$folder/bin:$PATH" ETC="$folder/etc" sh "$tool" "$folder/there" lwip 2.1.3 2 >"$folder/log" 2>&1
+  PATH="$folder/bin:$PATH" ETC="$folder/etc" sh "$tool" "$folder/there" lwip 2.1.3 2 ${suite:+"$suite"} >"$folder/log" 2>&1
 }
 
 printf '%s\n' 'deb http://deb.example/debian trixie main' 'deb http://deb.example/debian trixie-updates main' \
@@ -40,6 +40,10 @@ verdict "source: as sources" grep -qx 'Types: deb-src' "$folder/log"
 verdict "source: with its key" grep -q '^Signed-By: ' "$folder/log"
 ! grep -q -e trixie -e security "$folder/log"
 verdict "source: nothing of another Debian there" [ $? -eq 0 ]
+
+suite=sid
+gets
+verdict "source: of another suite" grep -qx 'Suites: sid' "$folder/log"
 
 make -n board-demo BUILD="$folder/build" >"$folder/log" 2>&1
 verdict "demo: it builds the superloop" grep -q 'superloop\.elf' "$folder/log"

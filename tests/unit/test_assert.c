@@ -403,6 +403,7 @@ static void test_all_are_called(void)
     const char *name = strstr(line, "fairlock_");
     while (name != NULL && name[strcspn(name, " *;,(\n")] != '(')
       name = strstr(name + 1, "fairlock_");
+    if (strstr(line, "*const handles[]") != NULL) continue; /* it calls others for each */
     bool takes_one = strstr(line, "(struct fairlock *") ||
                      strstr(line, "(struct fairlock_client *") ||
                      strstr(line, "(struct fairlock_shared *");

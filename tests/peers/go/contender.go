@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// A contender in Go: contender redislock|redsync|etcd PORT. It speaks the lines of ../README.md.
+// A contender in Go: contender fairlock|redislock|redsync|etcd PORT. It speaks the lines of ../README.md.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"time"
 	"unsafe"
 
+	"example.org/fairlock"
 	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
@@ -56,6 +57,18 @@ var epoch = func() time.Time {
 
 func now() int64 {
 	return time.Since(epoch).Nanoseconds()
+}
+
+func viaFairlock(port string) peer {
+	client, err := fairlock.New("redis://127.0.0.1:"+port, fairlock.Options{})
+	must(err)
+	must(client.Connect(background))
+	var hold *fairlock.Hold
+	return peer{fairlock.Version(), func() {
+		var err error
+		hold, err = client.Lock(background, name)
+		must(err)
+	}, func() { must(hold.Unlock(background)) }}
 }
 
 func viaRedislock(port string) peer {
@@ -162,6 +175,7 @@ func version(module string) string {
 
 func main() {
 	kinds := map[string]func(string) peer{
+		"fairlock":  viaFairlock,
 		"redislock": viaRedislock,
 		"redsync":   viaRedsync,
 		"etcd":      viaEtcd,

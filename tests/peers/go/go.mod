@@ -3,6 +3,7 @@ module fairlock/tests/peers/go
 go 1.19
 
 require (
+	example.org/fairlock v0.0.0
 	github.com/bsm/redislock v0.9.4
 	github.com/go-redsync/redsync/v4 v4.11.0
 	github.com/redis/go-redis/v9 v9.7.3

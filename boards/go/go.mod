@@ -1,0 +1,3 @@
+module example.org/fairlock
+
+go 1.19

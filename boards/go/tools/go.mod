@@ -1,0 +1,3 @@
+module example.org/fairlock/tools
+
+go 1.19

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The package for Node, installed from the file alone, keeps lock/FORMAT.md: all checks of tests/interop/peer.py.
+# shellcheck source=tests/support/lib.sh disable=SC2154,SC1091
+set -u
+. tests/support/lib.sh
+sources=$(pwd)
+mkdir "$top/app"
+cd "$top/app" || exit 1
+npm install --silent --offline --no-audit --no-fund "$build/node/fairlock-$version.tgz" || exit 1
+cd "$sources" || exit 1
+PACKAGE=$top/app/node_modules/fairlock
+MOST=4 # a hundred programs that start at once would take each other's time, and be late
+export PACKAGE MOST
+tests/interop/peer.py -- node "$sources/boards/node/compat.mjs" >"$top/said"
+status=$?
+# what the package does not have
+sed -e '/^skip force: no force$/d' -e '/^skip inspection: no inspection$/d' "$top/said"
+exit $status
