@@ -68,15 +68,15 @@ struct order {
 };
 
 enum phase {
-  WAITING,  /* until the lock is held with enough of its lease left                     */
-  ASKING,   /* it was not acquired in time: who holds it? Until `until`                 */
-  HOLDING,  /* the lock is held                                                         */
-  ENDING,   /* the lock is lost: SIGTERM was sent, SIGKILL is due at `until`            */
-  ENDED,    /* the lock is lost, and nothing is left to do                              */
-  CLEARING, /* fairlock was killed: the command is being ended before the lock is released */
-  LASTING,  /* the command has ended after that; the lock is held until at_least_ms are over */
+  WAITING,   /* until the lock is held with enough of its lease left                     */
+  ASKING,    /* it was not acquired in time: who holds it? Until `until`                 */
+  HOLDING,   /* the lock is held                                                         */
+  ENDING,    /* the lock is lost: SIGTERM was sent, SIGKILL is due at `until`            */
+  ENDED,     /* the lock is lost, and nothing is left to do                              */
+  CLEARING,  /* fairlock was killed: the command is being ended before the lock is released */
+  LASTING,   /* the command has ended after that; the lock is held until at_least_ms are over */
   RELEASING, /* all that are held; what comes then says `failed`                       */
-  LINGERING /* `fairlock run` was told the result; the server may still have something of ours */
+  LINGERING  /* `fairlock run` was told the result; the server may still have something of ours */
 };
 
 /* A lock. */
@@ -93,7 +93,7 @@ struct hold {
   struct place places[MOST_LOCKS]; /* in the order in which all take them */
   size_t count;
   size_t held; /* so many are; WAITING: the next one is waited for */
-  int link;                    /* -1: the other end is gone */
+  int link;    /* -1: the other end is gone */
   int wake[2];
   struct fairlock_log log;
   struct guard *guard;
@@ -443,8 +443,7 @@ static bool note_rival(const struct fairlock_report *report, void *context)
 /* Begins to ask who holds the lock, which was not acquired in time. */
 static void begin_asking(struct hold *hold, struct place *place, int status)
 {
-  hold->rival =
-      (struct agent_message){.news = AGENT_FAILED, .status = status, .lock = place->name};
+  hold->rival = (struct agent_message){.news = AGENT_FAILED, .status = status, .lock = place->name};
   hold->phase = ASKING;
   hold->until = port_clock_ms() + ASKING_MS;
   (void)fairlock_start_inspect(&place->lock.handle, note_rival, &hold->rival);
@@ -680,8 +679,7 @@ static int next_look_ms(struct hold *hold)
     other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
   if (hold->phase == HOLDING && !guard_is_overdue(hold->guard) && until_overdue_ms(hold) < other)
     other = until_overdue_ms(hold);
-  if (hold->phase == WAITING)
-    other = fairlock_remaining_ms(&hold->places[hold->held].lock.handle);
+  if (hold->phase == WAITING) other = fairlock_remaining_ms(&hold->places[hold->held].lock.handle);
   if (hold->phase == WAITING && (other == 0 || left < other)) other = left;
   if (hold->phase == CLEARING) other = CLEARING_STEP_MS;
   if (hold->phase == ASKING || hold->phase == ENDING || hold->phase == LASTING ||
@@ -771,8 +769,8 @@ static bool is_nested(struct hold *hold, uint32_t *which)
   for (uint32_t i = 0; options->names[i] != NULL; i++) {
     struct search search = {.holders = options->holders};
     const char *name = options->names[i];
-    int status = fairlock_inspect(&hold->session->client, name, strlen(name), search_holder,
-                                  &search);
+    int status =
+        fairlock_inspect(&hold->session->client, name, strlen(name), search_holder, &search);
     *which = i;
     if (status == FAIRLOCK_OK && search.found) return true;
   }

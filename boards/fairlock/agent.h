@@ -89,7 +89,8 @@ struct agent_message {
   bool lingers;
   int32_t event; /* AGENT_EVENT: of enum fairlock_log_event      */
   int64_t at_ms; /* AGENT_EVENT: when, in time_of_day_ms()       */
-  bool known; /* AGENT_FAILED: there are holders, and waiters; the first holder has this token; 0: none */
+  bool
+      known; /* AGENT_FAILED: there are holders, and waiters; the first holder has this token; 0: none */
   uint32_t holders, waiters;
   uint64_t token;
   char holder[FAIRLOCK_HOLDER_ID_SIZE];

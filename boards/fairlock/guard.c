@@ -308,8 +308,8 @@ static bool put_into_environment(const char *name, const struct grant *grants, s
   size_t written = 0;
   for (size_t i = 0; i < count; i++) {
     snprintf(token, sizeof token, "%llu", (unsigned long long)grants[i].token);
-    written += (size_t)snprintf(tokens + written, sizeof tokens - written, "%s%s",
-                                i > 0 ? " " : "", token);
+    written += (size_t)snprintf(tokens + written, sizeof tokens - written, "%s%s", i > 0 ? " " : "",
+                                token);
     size += (size_t)snprintf(holders + size, room - size, "%s%s", size > 0 ? " " : "",
                              grants[i].holder);
   }

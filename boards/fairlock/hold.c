@@ -131,13 +131,12 @@ int hold_prepare(struct holding *holding, const struct command_line *line)
   bool background = holding->state != NULL;
   holding->listener = -1;
   holding->owner = -1;
-  bool read_by_somebody = fstat(STDOUT_FILENO, &output) == 0 &&
-                          (S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode));
+  bool read_by_somebody =
+      fstat(STDOUT_FILENO, &output) == 0 && (S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode));
   if (!background && !read_by_somebody)
     return misused(line, "stdout has to be a pipe: the lock is held while somebody reads it");
   if (holding->pid > 0) holding->owner = system_watch((pid_t)holding->pid);
-  if (holding->owner < 0 && holding->pid > 0 && kill((pid_t)holding->pid, 0) != 0 &&
-      errno == ESRCH)
+  if (holding->owner < 0 && holding->pid > 0 && kill((pid_t)holding->pid, 0) != 0 && errno == ESRCH)
     return misused(line, "there is no process %u", (unsigned)holding->pid);
   if (!leave(background)) {
     complain("cannot start a process: %s", strerror(errno));
@@ -203,7 +202,8 @@ void hold_answer(const struct holding *holding, bool was_held, int status)
     (void)close(asking);
     asked = true;
   }
-  if (asked || !was_held) (void)unlink(holding->state); /* if not, a release finds that it is over */
+  if (asked || !was_held)
+    (void)unlink(holding->state); /* if not, a release finds that it is over */
 }
 
 static const struct option_row no_options[] = {{0}};

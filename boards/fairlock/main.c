@@ -169,7 +169,8 @@ int main(int argc, char **argv)
     return end_output(EXIT_DONE);
   }
   if (*command == 0 || size_of_common_option(command) > 0)
-    complain("a subcommand is missing: run, hold, acquire, release, status, watch, list, break or load");
+    complain(
+        "a subcommand is missing: run, hold, acquire, release, status, watch, list, break or load");
   else if (*command == '-')
     complain("%s cannot come before the subcommand, only options of all subcommands, such as --url",
              command);

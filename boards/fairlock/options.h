@@ -51,7 +51,7 @@ struct command_line {
   const char *usage;            /* its synopsis                                            */
   const char *about, *statuses; /* what the help says before its options, and at the end */
   const struct option_row *options;
-  unsigned kind;                /* for `only`; 0: they are for it alone                    */
+  unsigned kind;  /* for `only`; 0: they are for it alone                    */
   bool name_ends; /* options end at the first argument that is none       */
 
   int count; /* the arguments that are no options                     */

@@ -137,13 +137,11 @@ static const struct option_row options[] = {
     {"quiet", 'q', OPTION_FLAG, OF(lock.quiet), NULL,
      .help = "do not say who holds the lock when -n or -w ends the wait"},
     {"and", 0, OPTION_LIST, OF(lock.names[1]), "NAME",
-     .help = "take this lock, too, and run COMMAND under all of them",
-     .most = MOST_LOCKS - 1},
+     .help = "take this lock, too, and run COMMAND under all of them", .most = MOST_LOCKS - 1},
     {"conflict-exit-code", 'E', OPTION_STATUS, OF(conflict_status), "N",
      .help = "exit status when -n or -w ends the wait. Default: 1"},
     {"command", 'c', OPTION_TEXT, OF(given.string), "STRING",
-     .help = "run STRING with $SHELL -c, or /bin/sh",
-     .only = RUN},
+     .help = "run STRING with $SHELL -c, or /bin/sh", .only = RUN},
     {"exclusive", 'x', OPTION_FLAG, OF(given.exclusive), NULL,
      .help = "hold the lock exclusively, as is the default"},
     {"shared", 's', OPTION_FLAG, OF(lock.shared), NULL,
@@ -182,20 +180,15 @@ static const struct option_row options[] = {
              "held for this long, and exit with 83",
      .least = 1, .only = RUN},
     {"max-hold", 0, OPTION_SECONDS, OF(lock.max_hold_ms), "SECONDS",
-     .help = "release when the lock has been held for this long",
-     .least = 1, .only = HOLD},
+     .help = "release when the lock has been held for this long", .least = 1, .only = HOLD},
     {"for", 0, OPTION_SECONDS, OF(lock.max_hold_ms), "SECONDS",
-     .help = "release when the lock has been held for this long",
-     .least = 1, .only = ACQUIRE},
-    {"pid", 0, OPTION_COUNT, OF(holding.pid), "N",
-     .help = "release when this process has ended",
+     .help = "release when the lock has been held for this long", .least = 1, .only = ACQUIRE},
+    {"pid", 0, OPTION_COUNT, OF(holding.pid), "N", .help = "release when this process has ended",
      .least = 1, .most = 999999999, .only = ACQUIRE},
     {"state", 0, OPTION_TEXT, OF(holding.state), "FILE",
-     .help = "the socket to make, by which fairlock release finds the hold",
-     .only = ACQUIRE},
+     .help = "the socket to make, by which fairlock release finds the hold", .only = ACQUIRE},
     {"wait-all", 0, OPTION_FLAG, OF(wait_all), NULL,
-     .help = "hold the lock until all that COMMAND has started have ended, too",
-     .only = RUN},
+     .help = "hold the lock until all that COMMAND has started have ended, too", .only = RUN},
     {"lost-exit-code", 0, OPTION_STATUS, OF(lost_status), "N",
      .help = "exit status when the lock was lost. Default: 79"},
     {"metrics-file", 0, OPTION_TEXT, OF(metrics_file), "FILE",
@@ -246,12 +239,14 @@ static const struct command_line usage_of_hold = {
     .about =
         "\n"
         "Waits in line for the lock NAME, prints its fencing token and the holder's id, a space\n"
-        "between them, and holds the lock while somebody reads its output, which has to be a pipe:\n"
+        "between them, and holds the lock while somebody reads its output, which has to be a "
+        "pipe:\n"
         "  exec 9< <(fairlock hold NAME); read -r token id <&9 || exit; ...; exec 9<&-\n"
         "Who reads on finds the end of the output when the lock is lost.\n",
-    .statuses = "Exit status: 0 released; 1 (see -E) conflict or time-out, 71 system error, 79 lock\n"
-                "lost, 80 held by a fairlock run that this one runs under, 82 a later release uses the\n"
-                "lock in a way that this one does not know, 83 --max-hold is over, or",
+    .statuses =
+        "Exit status: 0 released; 1 (see -E) conflict or time-out, 71 system error, 79 lock\n"
+        "lost, 80 held by a fairlock run that this one runs under, 82 a later release uses the\n"
+        "lock in a way that this one does not know, 83 --max-hold is over, or",
     .options = options,
     .kind = HOLD,
 };
@@ -264,9 +259,10 @@ static const struct command_line usage_of_acquire = {
         "Waits in line for the lock NAME, prints its fencing token and the holder's id, a space\n"
         "between them, and leaves it held by a process in the background, until fairlock release\n"
         "FILE, the end of the process N, or the end of the time: one of these two is needed.\n",
-    .statuses = "Exit status: 0 acquired; 1 (see -E) conflict or time-out, 71 system error, 80 held by\n"
-                "a fairlock run that this one runs under, 82 a later release uses the lock in a way\n"
-                "that this one does not know, or",
+    .statuses =
+        "Exit status: 0 acquired; 1 (see -E) conflict or time-out, 71 system error, 80 held by\n"
+        "a fairlock run that this one runs under, 82 a later release uses the lock in a way\n"
+        "that this one does not know, or",
     .options = options,
     .kind = ACQUIRE,
 };
@@ -776,8 +772,7 @@ static void on_lost(struct run *run, const struct agent_message *message)
     complain("the process that holds %s was killed; %s", run->shown, action);
     if (!ended && run->lock.on_lost != ON_LOST_IGNORE) guard_end_all(&run->agent.guard);
   } else if (message->status == FAIRLOCK_LOST) {
-    complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", shown,
-             action);
+    complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", shown, action);
   } else {
     char *place = session_place(&run->session, message->address);
     char *words = session_words(message->text);
@@ -1103,7 +1098,8 @@ static void show_names(struct run *run)
     run->names[i] = printable(name, strlen(name));
     size_t more = strlen(" + ") + strlen(run->names[i]);
     run->shown = grown(run->shown, size + more + 1);
-    size += (size_t)snprintf(run->shown + size, more + 1, "%s%s", i > 0 ? " + " : "", run->names[i]);
+    size +=
+        (size_t)snprintf(run->shown + size, more + 1, "%s%s", i > 0 ? " + " : "", run->names[i]);
   }
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fairlock run --max-hold: ends the command, and all that it has started, so long after the grant, and
 # releases the lock when all of them have ended.
-# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2089,SC2090,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
 side=4 # they sleep most of the time

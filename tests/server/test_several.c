@@ -62,7 +62,8 @@ static void *take_in_thread(void *context)
   return NULL;
 }
 
-static const int forwards[LOCKS] = {0, 1, 2}, backwards[LOCKS] = {2, 1, 0}, mixed[LOCKS] = {1, 2, 0};
+static const int forwards[LOCKS] = {0, 1, 2}, backwards[LOCKS] = {2, 1, 0},
+                 mixed[LOCKS] = {1, 2, 0};
 
 static void hold_by_hand(const char *name)
 {
