@@ -249,14 +249,17 @@ TESTS_OF_TESTS := $(FOUND_TEST) $(MODEL_TESTS) tests/bench/decode_cycles.sh \
 LONG_WAITS := $(MODEM_LONG) $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster test_shared test_url test_moves)
 OTHER_BUILDS := $(BUILD)/tests/boards/test_lwip $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS) \
-  $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(NUTTX_TEST) $(RIOT_TESTS) $(DEB_TEST) $(ZEPHYR_TESTS) $(ARDUINO_TESTS) $(RUST_TESTS) $(NODE_TESTS) $(GO_TESTS) $(LANGUAGES_TEST) $(PLUS_TCP_TESTS) $(NETX_TESTS) $(PYTHON_TESTS) tests/command/test_plain.sh
+  $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(NUTTX_TEST) $(RIOT_TESTS) $(DEB_TEST) $(ZEPHYR_TESTS) $(ARDUINO_TESTS) $(PLUS_TCP_TESTS) $(NETX_TESTS) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
+
+# What needs the tools of another language.
+LANGUAGE_TESTS := $(PYTHON_TESTS) $(NODE_TESTS) $(GO_TESTS) $(RUST_TESTS) $(LANGUAGES_TEST)
 
 # What CI does not run, but a release asks for: suites that find no mutant that no other one finds
 # (tests/mutants/README.md), and those of what changes seldom. test_rotation has a part in `make test`.
 ONLY_RELEASE := $(SOCKETS)/threads \
   $(filter-out tests/tools/test_layers.sh,$(wildcard tests/tools/test_*.sh)) $(MICROPYTHON_TESTS) $(DOCS_TEST) $(RELEASE_TEST)
-NOT_FIRST := $(ONLY_ALL) $(ONLY_RELEASE)
+NOT_FIRST := $(ONLY_ALL) $(LANGUAGE_TESTS) $(ONLY_RELEASE)
 $(if $(filter-out $(SUITES),$(NOT_FIRST)),$(error no suites: $(filter-out $(SUITES),$(NOT_FIRST))))
 
 # `make test` has a part of the first two and of those of compat, and 40 s of the chaos.
@@ -272,8 +275,9 @@ PART_SUITES := $(strip $(foreach suite,$(SUITES),$(if $(strip $(foreach word,$(P
 $(if $(PART),$(if $(PART_SUITES),,$(error no suite has $(PART) in its path)))
 $(call needs,test test-busy,$(or $(PART_SUITES),$(filter-out $(NOT_FIRST),$(SUITES)) $(PARTED) $(COMPAT_TESTS)))
 $(call needs,test-rest,$(ONLY_ALL) $(CHAOS))
+$(call needs,test-languages,$(LANGUAGE_TESTS))
 $(call needs,test-release,$(ONLY_RELEASE) $(BUILD)/redis-server)
-$(call needs,test-all packages,test test-rest model mutants-changed test-release)
+$(call needs,test-all packages,test test-rest test-languages model mutants-changed test-release)
 
 .PHONY: test
 test: ## see that this machine's build works, in less than 5 minutes; PART=words: the suites whose path in tests/ has one of these words, as in PART=server/
@@ -289,6 +293,7 @@ endif
 .PHONY: test-all
 test-all: test ## all suites: `make test`, then boards, the model, mutants, tests of tests, long waits, chaos
 	@$(MAKE) --no-print-directory test-rest
+	@$(MAKE) --no-print-directory test-languages
 	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory mutants-changed
 	@$(MAKE) --no-print-directory test-release
@@ -298,6 +303,11 @@ test-rest: ## what `make test-all` runs after `make test`
 	@echo "building the other suites"
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(ONLY_ALL) $(CHAOS)
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED_ALL)
+
+.PHONY: test-languages
+test-languages: ## the suites of the packages for Python, Node, Go and Rust
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(LANGUAGE_TESTS)
+	@JOBS=$${JOBS:-4} sh tests/tools/run.sh $(call IN_ORDER,$(LANGUAGE_TESTS))
 
 .PHONY: test-release
 test-release: ## what `make test-all` runs last, and CI does not
@@ -313,7 +323,7 @@ $(call needs,suites,test test-rest mutants-changed)
 
 .PHONY: suites
 suites:
-	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(ONLY_RELEASE),$(SUITES)) $(FINDERS) $(PARTED) $(COMPAT_CLIENTS) $(INTEROP_PROGRAMS) $(BUILD)/redis-server
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(ONLY_RELEASE) $(LANGUAGE_TESTS),$(SUITES)) $(FINDERS) $(PARTED) $(COMPAT_CLIENTS) $(INTEROP_PROGRAMS) $(BUILD)/redis-server
 
 # What needs nothing but a Debian, tried on one that has nothing else. It is kept in $(FRESH).
 FRESH := $(BUILD)/fresh
