@@ -308,8 +308,9 @@ private:
   waiter *first_;
 };
 
-/* fairlock_acquire_all(), of handles; see below. */
+/* What looks into handles for acquire_all(). */
 struct all {
+  /* fairlock_acquire_all(), with the lease of the first */
   template <class... Handles>
   static int acquire(std::uint32_t wait_ms, Handles &...handles) noexcept;
 };

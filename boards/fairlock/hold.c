@@ -193,17 +193,15 @@ void hold_let_go(void)
 void hold_answer(const struct holding *holding, bool was_held, int status)
 {
   unsigned char byte = (unsigned char)status;
-  bool asked = false;
   int asking;
   if (holding->listener < 0) return;
+  if (!was_held) (void)unlink(holding->state); /* else a later release finds that it is over */
   while ((asking = accept(holding->listener, NULL, NULL)) >= 0) {
+    (void)unlink(holding->state);
     ssize_t written = send(asking, &byte, 1, 0);
     (void)written;
     (void)close(asking);
-    asked = true;
   }
-  if (asked || !was_held)
-    (void)unlink(holding->state); /* if not, a release finds that it is over */
 }
 
 static const struct option_row no_options[] = {{0}};
