@@ -33,7 +33,7 @@ bench-service: $(SERVICE_BENCH) ## measure an acquire and a release by the clien
 SERVICE_PAGE_TEST := tests/languages/test_service_page.sh
 SUITES += $(SERVICE_PAGE_TEST)
 $(call needs,$(SERVICE_PAGE_TEST),$(BUILD)/redis-server binutils)
-$(SERVICE_PAGE_TEST): | $(SERVICE) $(BUILD)/liblock.a $(BUILD)/redis-server
+$(SERVICE_PAGE_TEST): | $(BUILD)/service/libfls.a $(BUILD)/liblock.a $(BUILD)/redis-server
 
 # All languages beside all releases, and in one line with them: build/compat/LANGUAGE/client, as those of releases.
 LANGUAGES := go node python rust
