@@ -272,14 +272,14 @@ static const PORT_FLASH uint8_t break_before[] =
     "q)>=f+2e9)t\215\377\214\024\327*'\246e\237o)a\216(k\327'\246k\237A)a\216(U\246\262b" /* q)>=f+2e9)then\nelseif(e=='*' or e==o)and(k=='' or k==A)and(U or not b */
     "[1])t\215\nb[#b\352]=o\nb[o]=A\377\nx[q\2460]=(x[q\2460]\2320)+(p[w\352]\015" /* [1])then\nb[#b+1]=o\nb[o]=A\nelse\nx[q or 0]=(x[q or 0]or 0)+(p[w+1]:match(' */
     " w\007%f[ %z]\276\2321\203\357\332h.\313x(i,t\273\372b\376(q\343\332h.hu\342\203\300" /*  w(%d+)%f[ %z]')or 1)\ni=math.max(i,tonumber(q)or math.huge)\nend\nend\n */
-    "\221y\327\023'\233\220A=0\nf\232R,o \011 ipairs\305)do\255d,\016C(o\257" /* if y=='-2' then\nlocal A=0\nfor R,o in ipairs(b)do\nlocal d,s=C(o)\nif  */
-    "d\230b[o]t\215\na(d,s\271[o]\203A=1\n\300\322A\271[1]a\216 A\2370\230" /* d and b[o]then\na(d,s,b[o])\nA=1\nend\nend\nreturn{A,b[1]and A==0 and  */
-    "1\246\026\n\310i>0\356b[1]t\215 \322\277\026\310i>0\230i" /* 1 or 0,f}\nend\nif i>0 and not b[1]then return{0,0,f}end\nif i>0 and i */
-    "<\332h.hu\342\233\220o={}\nf\232q,A \011 pairs(x)do\no[#o\352]=q\004A\010" /* <math.huge then\nlocal o={}\nfor q,A in pairs(x)do\no[#o+1]=q..' '..A\nend\n */
-    "\314\317\236,i-f\352728\354\203\333t\261\271[1]\2340 0 0 0\201'sha\336\201tab\345" /* a('pexpire',c,i-f+172800000)\na('hset',h,b[1],'0 0 0 0','shared',table */
-    ".c\273cat(o\234 \276\203\243\025\271[1]\242o=\314ttl\261\257o<0\246f+o>" /* .concat(o,' '))\na('hdel',h,b[1])\nlocal o=a('pttl',h)\nif o<0 or f+o> */
-    "i\037p\317\261,i-f\256J(i-f\203b[2]=g\246nil\nE\305\203\322\302\026" /* i then a('pexpire',h,i-f)end\nJ(i-f)\nb[2]=g or nil\nE(b)\nreturn{1,0,f} */
-    "\010\220\357\022\307g\223\305[1]\232\262p[1])t\215\n" /* \nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
+    "tab\345.s\226t\305\257y\327\023'\233\220A=0\nf\232R,o \011 ipairs\305)do\255" /* table.sort(b)\nif y=='-2' then\nlocal A=0\nfor R,o in ipairs(b)do\nlocal  */
+    "d,\016C(o\257d\230b[o]t\215\na(d,s\271[o]\203A=1\n\300\322A\271[1]" /* d,s=C(o)\nif d and b[o]then\na(d,s,b[o])\nA=1\nend\nend\nreturn{A,b[1] */
+    "a\216 A\2370\2301\246\026\n\310i>0\356b[1]t\215 \322\277\026\310" /* and A==0 and 1 or 0,f}\nend\nif i>0 and not b[1]then return{0,0,f}end\nif  */
+    "i>0\230i<\332h.hu\342\233\220o={}\nf\232q,A \011 pairs(x)do\no[#o\352]=q" /* i>0 and i<math.huge then\nlocal o={}\nfor q,A in pairs(x)do\no[#o+1]=q */
+    "\004A\010\314\317\236,i-f\352728\354\203\333t\261\271[1]\2340 0 0 0\201" /* ..' '..A\nend\na('pexpire',c,i-f+172800000)\na('hset',h,b[1],'0 0 0 0', */
+    "'sha\336\201tab\345.c\273cat(o\234 \276\203\243\025\271[1]\242o=\314ttl\261\257" /* 'shared',table.concat(o,' '))\na('hdel',h,b[1])\nlocal o=a('pttl',h)\nif  */
+    "o<0\246f+o>i\037p\317\261,i-f\256J(i-f\203b[2]=g\246nil\nE\305\203" /* o<0 or f+o>i then a('pexpire',h,i-f)end\nJ(i-f)\nb[2]=g or nil\nE(b)\n */
+    "\322\302\026\010\220\357\022\307g\223\305[1]\232\262p[1])t\215\n" /* return{1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
@@ -440,7 +440,7 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4671, "ea9ecc489087e5620e9f4ef59e6bb3e0338b482c"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4420, "48058b8bd6edea4fd0ba4757ed2f7bd0f13b8840"};
+    {common, break_before, hand_over, break_after}, 4434, "7cc470ac103830007a6531ee5433f41c5be57ad7"};
 
 const struct fairlock_script fairlock_shared_script = {
     {common, hand_over, share, shared}, 9129, "c01d15684b70ae6cc83629436acd2c26287c7034"};

@@ -50,6 +50,7 @@ for at = 1, #hold, 2 do
     latest = math.max(latest, tonumber(ends) or math.huge)
   end
 end
+table.sort(named) -- not as this server happens to store them
 if mode == '-2' then
   local asked = 0
   for _, holder in ipairs(named) do
