@@ -236,5 +236,41 @@ def one_loop_after_another():
     soon_free("door")
 
 
+@loop_case
+async def acquire_while_it_closes_ends():
+    async with fairlock.aio.Client(url()) as other, other.lock("door"):
+        client = fairlock.aio.Client(url(), lease=1, waiter=2)
+        await client.connect()
+        waits = asyncio.create_task(client.lock("door").acquire())
+        await asyncio.sleep(0.1)
+        closes = asyncio.create_task(client.close())
+        late = asyncio.create_task(client.lock("door").acquire())
+        await closes
+        for task in (waits, late):
+            with raises(fairlock.Closed):
+                await asyncio.wait_for(task, rig.SOON)
+    soon_free("door")
+
+
+@case
+def loop_that_was_closed_keeps_nothing():
+    client = fairlock.aio.Client(url(), lease=1, waiter=2)
+    with fairlock.Client(url()) as other:
+        with other.lock("door"):
+            loop = asyncio.new_event_loop()
+            task = loop.create_task(client.lock("door").acquire())
+            loop.run_until_complete(asyncio.sleep(0.1))
+            loop.close()
+
+        async def use():
+            async with client.lock("gate"):
+                pass
+
+        asyncio.run(use())
+        with other.lock("door", wait=rig.SOON):
+            pass
+        del task
+
+
 if __name__ == "__main__":
     rig.run()

@@ -114,6 +114,8 @@ def forked_child_has_a_client_of_its_own():
                     require(hold.remaining == 0 and hold.lost)
                     with raises(fairlock.Forked, RuntimeError):
                         hold.release()
+                    with raises(fairlock.Forked):
+                        hold.check()
                     require(lock.try_acquire() is None, "the parent has it")
                     with client.lock("other") as other:
                         require(not other.lost)

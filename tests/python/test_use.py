@@ -240,17 +240,58 @@ def kept_lock_sends_nothing():
 
 
 @case
+def names_are_text_or_bytes():
+    with fairlock.Client(url()) as client:
+        for wrong in (5, True, [100, 111], None):
+            with raises(TypeError):
+                client.lock(wrong)
+        with client.lock(b"door", wait=float("inf")), client.lock(bytearray(b"gate")):
+            pass
+
+
+@case
+def signal_handlers_may_use_the_client():
+    calls = []
+
+    def handler(*_):
+        hold = other.try_acquire()
+        if hold is not None:
+            hold.release()
+        calls.append(hold)
+
+    with fairlock.Client(url()) as client:
+        lock, other = client.lock("door"), client.lock("gate")
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+        try:
+            for _ in range(1000):
+                lock.acquire().release()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    require(len(calls) > 3, len(calls))
+    return f"{len(calls)} calls"
+
+
+@case
+def loss_is_told_without_the_client():
+    told = threading.Event()
+    hold = fairlock.Client(url(), lease=1, on_lost=lambda _: told.set()).lock("door").acquire()
+    redis("DEL", "door")
+    require(told.wait(rig.SOON), hold)
+
+
+@case
 def many_names_keep_little():
     with fairlock.Client(url()) as client:
         for number in range(1000):
             with client.lock(f"door:{number}"):
                 pass
         kept = client._core().idle
-        require(len(kept) == client._core().idle_count <= 128, len(kept))
+        require(len(kept) == len(client._core().idle_keys) <= 128, len(kept))
         holds = [client.lock("door", shared=True).acquire() for _ in range(200)]
         for hold in holds:
             hold.release()
-        require(sum(map(len, kept.values())) == client._core().idle_count <= 128)
+        require(sum(map(len, kept.values())) == len(client._core().idle_keys) <= 128)
 
 
 @case

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ._c import lib
 from ._core import (
-    GRACE,
     LOST_EVENT,
     OK,
     PENDING,
@@ -25,6 +24,7 @@ from ._core import (
     Name,
     Seconds,
     Unset,
+    end_of,
     key_of,
     left_with,
     milliseconds,
@@ -42,7 +42,13 @@ class Hold(BaseHold):
     nobody refers to it any more, with a ResourceWarning.
     """
 
-    __slots__ = ()
+    __slots__ = ("_client",)
+
+    def __init__(
+        self, client: Client, core: Core, key: tuple[bytes, int], lock: tuple[Any, int]
+    ) -> None:
+        super().__init__(core, key, lock)
+        self._client = client  # which on_lost is called by
 
     def release(self) -> None:
         """Hands the lock to the next in line.
@@ -109,12 +115,11 @@ class Lock:
         wait_ms = milliseconds(wait, "wait")
         lease_ms = milliseconds(lease, "lease", RENEW)
         core = self._client._core()
-        hold = Hold(core, self._key, core.take(self._key))
+        hold = Hold(self._client, core, self._key, core.take(self._key))
         try:
             status = lib.fls_acquire(hold._box[0][0], wait_ms, lease_ms, 0)
             if status == PENDING:
-                until = time.monotonic() + wait + GRACE if wait else None
-                status = core.wait(hold._box, hold._number, until)
+                status = core.wait(hold._box, hold._number, end_of(wait_ms))
             if status == OK:
                 hold._acquired()
                 return hold
@@ -313,7 +318,7 @@ def _listen(of: weakref.ref[Client], at: weakref.ref[Core], descriptor: int) -> 
                 _settle(core, event)
                 try:
                     client._told(core, event)
-                except Exception:
+                except BaseException:  # also SystemExit, which would end this thread
                     threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), None)))
             del client, core, event
     finally:

@@ -24,7 +24,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Callable, Generic, TypeVar, Union
 
@@ -81,6 +81,11 @@ def milliseconds(seconds: Seconds | None, what: str, none: int = FOREVER) -> int
     return ms
 
 
+def end_of(wait_ms: int) -> float | None:
+    """Until when to wait for the end of an acquire that waits so long; None: without a limit."""
+    return time.monotonic() + wait_ms / 1000 + GRACE if 0 < wait_ms < FOREVER else None
+
+
 class Core:
     """A C client, in the process that has made it."""
 
@@ -90,9 +95,8 @@ class Core:
         self.numbers = itertools.count(1)
         self.holds: dict[int, HoldRef] = {}
         self.waits: dict[int, Box] = {}  # by number, with what threads wait
-        self.idle: OrderedDict[tuple[bytes, int], list[tuple[Any, int]]] = OrderedDict()
-        self.idle_count = 0
-        self.idle_gate = threading.Lock()
+        self.idle: dict[tuple[bytes, int], list[tuple[Any, int]]] = {}
+        self.idle_keys: deque[tuple[bytes, int]] = deque()  # one for each, oldest first
         self.event = ffi.new("struct fls_event *")
         self.c = self.open(url, options, listen)
         _cores.add(self)
@@ -146,18 +150,20 @@ class Core:
             detail = ffi.string(text).decode(errors="replace")
         return error(status, what, detail)
 
-    # Locks of C: made, kept for the next acquire, given up
+    # Locks of C: made, kept for the next acquire, given up. Without a gate: a handler of signals
+    # may come in between anywhere, and use the client. Each step leaves what is right for who
+    # comes next; at worst a lock is freed that might have been kept.
 
     def take(self, key: tuple[bytes, int]) -> tuple[Any, int]:
         """A lock and its number, by which its events are told from others'."""
-        with self.idle_gate:
-            kept = self.idle.get(key)
-            if kept:
+        kept = self.idle.get(key)
+        if kept:
+            try:
                 lock = kept.pop()
-                self.idle_count -= 1
-                if not kept:
-                    del self.idle[key]
+                self.idle_keys.remove(key)
                 return lock
+            except (IndexError, ValueError):
+                pass  # somebody else was faster
         client = self.c
         if client is None:
             raise Closed
@@ -170,25 +176,27 @@ class Core:
 
     def give_back(self, key: tuple[bytes, int], lock: tuple[Any, int]) -> None:
         """Whoever calls this has no use for the lock any more."""
-        oldest = None
-        with self.idle_gate:
-            if self.closed:
-                return
-            self.idle.setdefault(key, []).append(lock)
-            self.idle.move_to_end(key)
-            self.idle_count += 1
-            if self.idle_count > IDLE_MAX:
-                first = next(iter(self.idle))
-                oldest = self.idle[first].pop(0)
-                self.idle_count -= 1
+        if self.closed:
+            return
+        self.idle.setdefault(key, []).append(lock)
+        self.idle_keys.append(key)
+        while len(self.idle_keys) > IDLE_MAX:
+            try:
+                first = self.idle_keys.popleft()
+                self.idle[first].pop(0)
                 if not self.idle[first]:
                     del self.idle[first]
-        del oldest  # which frees it, without the gate
+            except (IndexError, KeyError):
+                pass
+        if self.closed:
+            self.idle.clear()
 
     def wait(self, box: Box, number: int, until: float | None) -> int:
         """Waits for the end of an operation. PENDING: it did not come in time."""
         in_main = threading.get_ident() == threading.main_thread().ident
         self.waits[number] = box
+        if self.closed:  # close() may not have seen this one
+            lib.fls_cancel(box[0][0])
         try:
             while True:
                 left = FOREVER if until is None else int((until - time.monotonic()) * 1000) + 1
@@ -216,11 +224,10 @@ class Core:
 
     def close(self) -> None:
         """Ends waits of other threads, gives up all holds, and waits until the server knows."""
-        with self.idle_gate:
-            if self.closed:
-                return
-            self.closed = True
-            self.idle.clear()
+        if self.closed:
+            return
+        self.closed = True
+        self.idle.clear()
         for _ in range(CLOSE_TRIES):
             if not self.waits:
                 break
@@ -241,7 +248,6 @@ class Core:
         client = self.c
         if client is not None:
             lib.fls_forked(client)
-        self.idle_gate = threading.Lock()  # another thread of the parent may have had it
         self.closed = True
 
 
@@ -327,6 +333,8 @@ class BaseHold:
 
     def check(self) -> None:
         """Raises Lost, or NotHeld after a release, unless the caller is still the holder."""
+        if self._core.pid != os.getpid():
+            raise Forked(repr(self.name))
         if self.lost:
             raise self._core.failure(LOST, repr(self.name))
         if not self._box:
@@ -392,7 +400,11 @@ def key_of(name: Name, shared: bool, limit: int | None) -> tuple[bytes, int]:
     if limit is not None and not 1 <= limit <= 0x3FFFFFFF:
         raise Invalid(f"limit={limit!r}")
     of_c = limit if limit is not None else 0 if shared else lib.FLS_EXCLUSIVE
-    return (name.encode() if isinstance(name, str) else bytes(name)), of_c
+    if isinstance(name, str):
+        name = name.encode()
+    elif not isinstance(name, (bytes, bytearray, memoryview)):
+        raise TypeError(f"the name of a lock is str or bytes, not {type(name).__name__}")
+    return bytes(name), of_c
 
 
 class BaseClient(Generic[H]):
@@ -431,7 +443,7 @@ class BaseClient(Generic[H]):
         self._on_lost = on_lost
         self._on_ask = on_ask
         self._closed = False
-        self._gate = threading.Lock()
+        self._gate = threading.RLock()  # for handlers of signals
         self._current: Core | None = None  # until the first use, so that there is no thread to fork
         Core.open(url, self._options, on_ask is not None)  # says what is wrong with them
         _clients.add(self)
@@ -446,7 +458,7 @@ class BaseClient(Generic[H]):
                 core = self._current
                 if not self._closed and (core is None or core.pid != os.getpid()):
                     core = self._current = self._open()
-        if core is None or core.closed:
+        if core is None or core.closed or self._closed:
             raise Closed
         return core
 
@@ -458,7 +470,7 @@ class BaseClient(Generic[H]):
         return core if core is not None and core.pid == os.getpid() else None
 
     def _forked(self) -> None:
-        self._gate = threading.Lock()
+        self._gate = threading.RLock()
 
     def _told(self, core: Core, event: Any) -> None:
         """Calls the callbacks for an event."""

@@ -19,7 +19,6 @@ from ._c import lib
 from ._core import (
     CANCELLED,
     ENDED_EVENT,
-    GRACE,
     OK,
     PENDING,
     RENEW,
@@ -30,6 +29,7 @@ from ._core import (
     Name,
     Seconds,
     Unset,
+    end_of,
     key_of,
     left_with,
     milliseconds,
@@ -125,8 +125,7 @@ class Lock:
         try:
             status = lib.fls_acquire(hold._box[0][0], wait_ms, lease_ms, 1)
             if status == PENDING:
-                until = time.monotonic() + wait + GRACE if wait else None
-                status = await client._ended(hold._number, until)
+                status = await client._ended(hold._number, end_of(wait_ms))
             if status == OK:
                 hold._acquired()
                 return hold
@@ -236,6 +235,11 @@ class Client(BaseClient[Hold]):
         if self._loop is not loop:
             if self._loop is not None and not self._loop.is_closed():
                 raise Invalid("the client belongs to another event loop")
+            for number in self._ends:  # tasks of a loop that was closed, which will never go on
+                hold = core.hold_of(number)
+                if hold is not None:
+                    hold._give_up()
+            self._ends.clear()
             self._loop, self._watched = loop, -1
         if self._watched < 0:
             self._watched = lib.fls_fd(core.c)
@@ -262,6 +266,8 @@ class Client(BaseClient[Hold]):
     async def _ended(self, number: int, until: float | None) -> int:
         """Waits for the end of an operation. PENDING: it did not come in time."""
         assert self._loop is not None
+        if self._closed:  # nobody takes its event any more
+            return CANCELLED
         future = self._ends[number] = self._loop.create_future()
         timer = None
         if until is not None:
