@@ -71,9 +71,9 @@ fuzzers:
 corpus: fuzzers ## pack tests/fuzz/corpus again, with what make fuzz has learned that reaches more; only TARGET=engine
 	@sh tests/fuzz/corpus.sh $(BUILD)/fuzz $(or $(TARGET),$(FUZZ:fuzz_%=%))
 
-# Coverage: the suites that take no real time, again, with a build of their own; with ALL=1 those of
+# Coverage: the suites that take no real time, and one that does, again, with a build of their own; with ALL=1 those of
 # a server, too.
-COVERED = $(filter $(BUILD)/tests/unit/% $(BUILD)/replay/% $(BUILD)/tests/sim/% \
+COVERED = $(filter $(BUILD)/tests/unit/% $(BUILD)/replay/% $(BUILD)/tests/sim/% $(BUILD)/tests/server/test_several \
   $(if $(ALL),$(BUILD)/tests/fuzz/% $(BUILD)/tests/server/%),$(SUITES))
 
 $(call needs,coverage,gcc $$(COVERED) $(BUILD)/redis-server)
