@@ -16,10 +16,10 @@ from ._core import (
     LOST_EVENT,
     OK,
     PENDING,
-    RENEW,
     UNSET,
     BaseClient,
     BaseHold,
+    BaseLock,
     Core,
     Name,
     Seconds,
@@ -27,7 +27,6 @@ from ._core import (
     end_of,
     key_of,
     left_with,
-    milliseconds,
 )
 from ._errors import Lost, NotAcquired
 
@@ -35,20 +34,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class Hold(BaseHold):
+class Hold(BaseHold["Client"]):
     """A held lock, which any thread may release.
 
     One that is dropped without a release is released in the background, when Python finds out that
     nobody refers to it any more, with a ResourceWarning.
     """
 
-    __slots__ = ("_client",)
-
-    def __init__(
-        self, client: Client, core: Core, key: tuple[bytes, int], lock: tuple[Any, int]
-    ) -> None:
-        super().__init__(core, key, lock)
-        self._client = client  # which on_lost is called by
+    __slots__ = ()
 
     def release(self) -> None:
         """Hands the lock to the next in line.
@@ -82,7 +75,7 @@ class Hold(BaseHold):
             left_with(lost, raised)
 
 
-class Lock:
+class Lock(BaseLock["Client"]):
     """A named lock, made by Client.lock(). Threads may share it: each acquire is a holder."""
 
     def __init__(
@@ -92,10 +85,7 @@ class Lock:
         wait: Seconds | None,
         lease: Seconds | None,
     ) -> None:
-        self._client = client
-        self._key = key
-        self._wait = wait
-        self._lease = lease
+        super().__init__(client, key, wait, lease)
         self._entering: dict[int, weakref.ref[_Exit]] = {}  # by thread
         self._entered: dict[int, list[Hold]] = {}  # by thread
 
@@ -110,10 +100,7 @@ class Lock:
         until the release. What is not given is as Client.lock() had it. Raises Busy (a try),
         Timeout, or why the server does not serve.
         """
-        wait = self._wait if isinstance(wait, Unset) else wait
-        lease = self._lease if isinstance(lease, Unset) else lease
-        wait_ms = milliseconds(wait, "wait")
-        lease_ms = milliseconds(lease, "lease", RENEW)
+        wait_ms, lease_ms = self._times(wait, lease)
         core = self._client._core()
         hold = Hold(self._client, core, self._key, core.take(self._key))
         try:

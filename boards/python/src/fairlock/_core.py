@@ -44,7 +44,8 @@ CLOSE_TRIES = 2000  # of a millisecond, for threads that are inside a call to le
 Seconds = Union[float, int]
 Name = Union[str, bytes]
 Text = Union[str, "os.PathLike[str]"]
-H = TypeVar("H", bound="BaseHold")
+H = TypeVar("H", bound="BaseHold[Any]")
+C = TypeVar("C", bound="BaseClient[Any]")
 
 TEXTS = [
     "client_id",
@@ -216,7 +217,7 @@ class Core:
         event.size = ffi.sizeof("struct fls_event")
         return event if lib.fls_next(client, 0, event) else None
 
-    def hold_of(self, number: int) -> BaseHold | None:
+    def hold_of(self, number: int) -> BaseHold[Any] | None:
         reference = self.holds.get(number)
         return reference() if reference is not None else None
 
@@ -257,15 +258,15 @@ class Box(list[tuple[Any, int]]):
     __slots__ = ("__weakref__",)
 
 
-class HoldRef(weakref.ref["BaseHold"]):
+class HoldRef(weakref.ref["BaseHold[Any]"]):
     """How a core knows a hold. It is called when the hold is dropped without a release."""
 
     __slots__ = ("holds", "name", "number", "seen")
 
-    def __new__(cls, hold: BaseHold) -> HoldRef:
+    def __new__(cls, hold: BaseHold[Any]) -> HoldRef:
         return super().__new__(cls, hold, _dropped)
 
-    def __init__(self, hold: BaseHold) -> None:
+    def __init__(self, hold: BaseHold[Any]) -> None:
         self.holds = hold._core.holds
         self.name, self.number, self.seen = hold.name, hold._number, hold._seen
 
@@ -276,12 +277,25 @@ def _dropped(reference: Any) -> None:
         warnings.warn(f"a hold of {reference.name!r} was not released", ResourceWarning)  # noqa: B028
 
 
-class BaseHold:
+class BaseHold(Generic[C]):
     """What a hold for threads and one for asyncio have in common."""
 
-    __slots__ = ("__weakref__", "_core", "_key", "_lost", "_number", "_owned", "_seen", "_token")
+    __slots__ = (
+        "__weakref__",
+        "_client",
+        "_core",
+        "_key",
+        "_lost",
+        "_number",
+        "_owned",
+        "_seen",
+        "_token",
+    )
 
-    def __init__(self, core: Core, key: tuple[bytes, int], lock: tuple[Any, int]) -> None:
+    def __init__(
+        self, client: C, core: Core, key: tuple[bytes, int], lock: tuple[Any, int]
+    ) -> None:
+        self._client = client  # whose on_lost is called as long as there is the hold
         self._core = core
         self._key = key
         self._number = lock[1]
@@ -386,6 +400,26 @@ class BaseHold:
         """Ends it in the background, whatever it does; there may be nothing to end."""
         self._core.holds.pop(self._number, None)
         self._box.clear()
+
+
+class BaseLock(Generic[C]):
+    """What a lock for threads and one for asyncio have in common."""
+
+    def __init__(
+        self, client: C, key: tuple[bytes, int], wait: Seconds | None, lease: Seconds | None
+    ) -> None:
+        self._client = client
+        self._key = key
+        self._wait = wait
+        self._lease = lease
+
+    def _times(
+        self, wait: Seconds | Unset | None, lease: Seconds | Unset | None
+    ) -> tuple[int, int]:
+        """Of an acquire, in ms, as C takes them. What is not given is the lock's own."""
+        wait = self._wait if isinstance(wait, Unset) else wait
+        lease = self._lease if isinstance(lease, Unset) else lease
+        return milliseconds(wait, "wait"), milliseconds(lease, "lease", RENEW)
 
 
 def left_with(lost: Lost, raised: BaseException | None) -> None:

@@ -21,10 +21,10 @@ from ._core import (
     ENDED_EVENT,
     OK,
     PENDING,
-    RENEW,
     UNSET,
     BaseClient,
     BaseHold,
+    BaseLock,
     Core,
     Name,
     Seconds,
@@ -32,7 +32,6 @@ from ._core import (
     end_of,
     key_of,
     left_with,
-    milliseconds,
 )
 from ._errors import Invalid, Lost, NotAcquired
 
@@ -42,19 +41,13 @@ if TYPE_CHECKING:
 __all__ = ["Client", "Hold", "Lock"]
 
 
-class Hold(BaseHold):
+class Hold(BaseHold["Client"]):
     """A held lock, which any task of the client's loop may release.
 
     One that is dropped without a release is released in the background, with a ResourceWarning.
     """
 
-    __slots__ = ("_client",)
-
-    def __init__(
-        self, client: Client, core: Core, key: tuple[bytes, int], lock: tuple[Any, int]
-    ) -> None:
-        super().__init__(core, key, lock)
-        self._client = client
+    __slots__ = ()
 
     async def release(self) -> None:
         """Hands the lock to the next in line.
@@ -88,7 +81,7 @@ class Hold(BaseHold):
             left_with(lost, raised)
 
 
-class Lock:
+class Lock(BaseLock["Client"]):
     """A named lock, made by Client.lock(). Tasks may share it: each acquire is a holder."""
 
     def __init__(
@@ -98,10 +91,7 @@ class Lock:
         wait: Seconds | None,
         lease: Seconds | None,
     ) -> None:
-        self._client = client
-        self._key = key
-        self._wait = wait
-        self._lease = lease
+        super().__init__(client, key, wait, lease)
         self._entered: dict[Any, list[Hold]] = {}  # by task
 
     async def acquire(
@@ -115,10 +105,7 @@ class Lock:
         until the release. What is not given is as Client.lock() had it. Raises Busy (a try),
         Timeout, or why the server does not serve.
         """
-        wait = self._wait if isinstance(wait, Unset) else wait
-        lease = self._lease if isinstance(lease, Unset) else lease
-        wait_ms = milliseconds(wait, "wait")
-        lease_ms = milliseconds(lease, "lease", RENEW)
+        wait_ms, lease_ms = self._times(wait, lease)
         client = self._client
         core = client._attached()
         hold = Hold(client, core, self._key, core.take(self._key))
