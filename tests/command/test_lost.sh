@@ -695,7 +695,7 @@ test_number_of_the_group_is_given_away() {
     echo $((command - 1)) >/proc/sys/kernel/ns_last_pid || exit 77
     setsid sleep 600 &
     [ $! = $command ] || exit 77
-    sleep 0.5
+    until read -r _ _ _ _ group _ </proc/$!/stat && [ $group = $! ]; do sleep 0.02; done
     kill -CONT $agent
     while [ -e /proc/$agent ]; do sleep 0.02; done
     kill $!' - "$fairlock" "$dir/command" 2>"$dir/err")
