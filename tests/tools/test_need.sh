@@ -89,12 +89,12 @@ asks() {
   [ $? -ne 0 ] && [ ! -e "$folder/asks" ] && [ "$(grep -c recommends "$folder/log")" = 1 ] &&
     [ "$(sed -n 's/.*recommends \([^'\'']*\).*/\1/p' "$folder/log")" = "${lacks# }" ]
 }
-verdict "need: what suites need that other makes build" asks libmbedtls-dev libssl-dev openssl -- conformance
-verdict "need: what several goals need, each once" asks g++ libmbedtls-dev libssl-dev libuv1-dev openssl -- conformance loops
+verdict "need: what suites need that other makes build" asks libmbedtls-dev libssl-dev openssl -- test PART=boards/conformance
+verdict "need: what several goals need, each once" asks g++ libmbedtls-dev libssl-dev libuv1-dev openssl -- test loops PART=boards/conformance
 verdict "need: what a target of a folder needs" asks g++ -- "$folder/asks/examples/guard"
 verdict "need: a compiler that is there is not asked for" asks redis-tools -- demo
 verdict "need: and one that is not" asks gcc libc6-dev redis-tools -- demo CC=no-such-compiler
-PATH="$folder:$PATH" make -n INSTALL=0 BUILD="$folder/asks" conformance >"$folder/log" 2>&1
+PATH="$folder:$PATH" make -n INSTALL=0 BUILD="$folder/asks" test PART=boards/conformance >"$folder/log" 2>&1
 verdict "need: make -n asks for nothing" [ $? -eq 0 ]
 
 # A machine without apt has all programs of this one but dpkg's and apt's.
