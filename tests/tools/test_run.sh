@@ -87,15 +87,15 @@ lists() {
     grep -v -e '^$' -e '^nice$' -e '^env$' -e '^TIME=' -e '^ROTATIONS=' -e '^killed_master$' \
       -e '^this' -e '^in_order$' | sort
 }
-for target in SUITES TESTED TESTED_ALL TESTED_RELEASE; do lists $target >"$folder/$target"; done
+for target in SUITES TESTED TESTED_ALL LANGUAGE_TESTS TESTED_RELEASE; do lists $target >"$folder/$target"; done
 : >"$folder/log"
-sort -u "$folder/TESTED" "$folder/TESTED_ALL" "$folder/TESTED_RELEASE" | cmp - "$folder/SUITES" >"$folder/log"
+sort -u "$folder/TESTED" "$folder/TESTED_ALL" "$folder/LANGUAGE_TESTS" "$folder/TESTED_RELEASE" | cmp - "$folder/SUITES" >"$folder/log"
 verdict "run: make test-all, which begins with make test, runs each suite" [ $? -eq 0 ]
 comm -12 "$folder/TESTED" "$folder/TESTED_ALL" | grep -v -e '/chaos/chaos$' -e '/failover/test_sentinel$' \
   -e '/failover/test_cluster$' -e '^tests/interop/' >"$folder/log"
 verdict "run: and none twice but those of which make test has a part" \
   [ ! -s "$folder/log" -a "$(wc -l <"$folder/TESTED")" -gt 20 ]
-sort "$folder/TESTED" "$folder/TESTED_ALL" | comm -12 - "$folder/TESTED_RELEASE" | grep -v '/server/test_rotation$' >"$folder/log"
+sort "$folder/TESTED" "$folder/TESTED_ALL" "$folder/LANGUAGE_TESTS" | comm -12 - "$folder/TESTED_RELEASE" | grep -v '/server/test_rotation$' >"$folder/log"
 verdict "run: what a release asks for besides is in neither, but for a part" \
   [ ! -s "$folder/log" -a "$(wc -l <"$folder/TESTED_RELEASE")" -gt 8 ]
 sort -u "$folder/TESTED" | cmp - "$folder/TESTED" >"$folder/log"
