@@ -81,8 +81,10 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 /*
  * Ends the hold of the lock called name, and hands the lock to the next in line. token: only a hold
  * with this fencing token, as reported; FAIRLOCK_ANY_TOKEN: whoever holds, or all who share it.
- * Until its next renewal or release the holder believes that it holds, and so does a waiter whose
- * grant is on its way: where that matters, fence with the token.
+ * The holder is told at once, by a message, and renews, which finds that its hold is lost: if it
+ * listens, as with `asked` of its configuration, or after a wait in the queue, and renews its lease.
+ * Otherwise, or if the message is lost, it believes that it holds until its next renewal or release.
+ * So does a waiter whose grant is on its way. Where that matters, fence with the token.
  *   FAIRLOCK_OK        it has ended; during a fail-over, perhaps on the old master alone: inspect
  *       again
  *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold: nothing was done, or that hold was

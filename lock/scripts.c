@@ -261,30 +261,31 @@ static const PORT_FLASH uint8_t lock_after[] =
 
 static const PORT_FLASH uint8_t break_before[] =
     "\221\3515]t\215 \322\376r=\202NEEDS\275\3515])\34799)}\211\220\367" /* if r[5]then return{err=('NEEDS '..r[5]):sub(1,99)}end\nlocal function  */
-    "D(I\242w\020\337s\273_\212ck__\371ann\235\244j\31220)\231':\244I\255d=\314" /* D(I)\nlocal w='redisson_lock__channel'..j:sub(20)..':'..I\nlocal d=a('p */
-    "\245\264\201'n\372\264\201w)[2]>0\230'p\245l\303h'\307\262d\233\220E=\006" /* ubsub','numsub',w)[2]>0 and 'publish'\nif not d then\nlocal E=redis.pcall */
-    "\202p\245\264\201'shardn\372\264\201w)[2]\nd=E\230E>0\230'sp\245l\303h'\010\341" /* ('pubsub','shardnumsub',w)[2]\nd=E and E>0 and 'spublish'\nend\nreturn  */
-    "d,w\010\220p=\243\342t\205l\261\242R=\243\342\344hold\376'\242" /* d,w\nend\nlocal p=a('hgetall',h)\nlocal R=a('hget',c,'holder')\nlocal  */
-    "T=e\327*'\230k\327'\255b,A,\357{},{},0\nf\232x=\302#p,2 do\255o,U\324=" /* T=e=='*' and k==''\nlocal b,A,i={},{},0\nfor x=1,#p,2 do\nlocal o,U,q= */
-    "p[x],p[x\352]\015^\007 \007 '\242C=U\246o\237R\230m\307o\327sh" /* p[x],p[x+1]:match('^(%d+) (%d+) ')\nlocal C=U or o==R and m\nif o=='sh */
-    "a\336'\246q\033t\273\372b\376(q)<=f \226\204\273\372b\376(q)>=f+2e9)t\215\377\214\024\327*" /* ared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelseif(e=='* */
-    "'\246e\237o)a\216(k\327'\246k\237C)a\216(T\246\262b[1])t\215\nb[#b\352]=o\nb[o]=C\377" /* ' or e==o)and(k=='' or k==C)and(T or not b[1])then\nb[#b+1]=o\nb[o]=C\nelse */
-    "\nA[q\2460]=(A[q\2460]\2320)+(p[x\352]\015 w\007%f[ %z]\276\2321\203\357\332" /* \nA[q or 0]=(A[q or 0]or 0)+(p[x+1]:match(' w(%d+)%f[ %z]')or 1)\ni=mat */
-    "h.\313x(i,t\273\372b\376(q\343\332h.hu\342\203\300\221y\327\023'\233\220C=0" /* h.max(i,tonumber(q)or math.huge)\nend\nend\nif y=='-2' then\nlocal C=0 */
-    "\nf\232R,o \011 ipairs\305)do\255d,w=D(o\257d\230b[o]t\215\na(d,w\271[o" /* \nfor R,o in ipairs(b)do\nlocal d,w=D(o)\nif d and b[o]then\na(d,w,b[o */
-    "]\203C=1\n\300\322C\271[1]a\216 C\2370\2301\246\026\n\310i>0\356" /* ])\nC=1\nend\nend\nreturn{C,b[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not  */
-    "b[1]t\215 \322\277\026\310i>0\230i<\332h.hu\342\233\220o={}\nf\232" /* b[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal o={}\nfor  */
-    "q,C \011 pairs(A)do\no[#o\352]=q\004C\010\314\317\236,i-f\352728\354" /* q,C in pairs(A)do\no[#o+1]=q..' '..C\nend\na('pexpire',c,i-f+172800000 */
-    "\203\333t\261\271[1]\2340 0 0 0\201'sha\336\201tab\345.c\273cat(o\234 \276\203\243\025" /* )\na('hset',h,b[1],'0 0 0 0','shared',table.concat(o,' '))\na('hdel',h */
-    "\271[1]\242o=\314ttl\261\257o<0\246f+o>i\037p\317\261,i-f\256" /* ,b[1])\nlocal o=a('pttl',h)\nif o<0 or f+o>i then a('pexpire',h,i-f)end\n */
-    "J(i-f\242d,w=D(g\246''\257d\260\006(d,w\234\301\256\322" /* J(i-f)\nlocal d,w=D(g or '')\nif d then redis.pcall(d,w,'0')end\nreturn{ */
-    "\302\026\010\220\357\022\307g\223\305[1]\232\262p[1])t\215\n" /* 1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
+    "C(I\242\016'\337s\273_\212ck__\371ann\235\244j\31220)\231':\244I\255d=\314" /* C(I)\nlocal s='redisson_lock__channel'..j:sub(20)..':'..I\nlocal d=a('p */
+    "\245\264\201'n\372\264\201s)[2]>0\230'p\245l\303h'\307\262d\233\220D=\006" /* ubsub','numsub',s)[2]>0 and 'publish'\nif not d then\nlocal D=redis.pcall */
+    "\202p\245\264\201'shardn\372\264\201s)[2]\nd=D\230D>0\230'sp\245l\303h'\010\341" /* ('pubsub','shardnumsub',s)[2]\nd=D and D>0 and 'spublish'\nend\nreturn  */
+    "d,s\010\220\367E\305\203f\232R,i \011 ipairs\305)do\255d,\016C(i\257" /* d,s\nend\nlocal function E(b)\nfor R,i in ipairs(b)do\nlocal d,s=C(i)\nif  */
+    "d\260\006(d,s\234\301\256\300\220p=\243\342t\205l\261\242" /* d then redis.pcall(d,s,'0')end\nend\nend\nlocal p=a('hgetall',h)\nlocal  */
+    "T=\243\342\344hold\376'\242U=e\327*'\230k\327'\255b,x,\357{},{},0\n" /* T=a('hget',c,'holder')\nlocal U=e=='*' and k==''\nlocal b,x,i={},{},0\n */
+    "f\232w=\302#p,2 do\255o,V\324=p[w],p[w\352]\015^\007 \007 '\242" /* for w=1,#p,2 do\nlocal o,V,q=p[w],p[w+1]:match('^(%d+) (%d+) ')\nlocal  */
+    "A=V\246o\237T\230m\307o\327sha\336'\246q\033t\273\372b\376(q)<=f \226\204\273\372b\376(" /* A=V or o==T and m\nif o=='shared' or q and(tonumber(q)<=f or tonumber( */
+    "q)>=f+2e9)t\215\377\214\024\327*'\246e\237o)a\216(k\327'\246k\237A)a\216(U\246\262b" /* q)>=f+2e9)then\nelseif(e=='*' or e==o)and(k=='' or k==A)and(U or not b */
+    "[1])t\215\nb[#b\352]=o\nb[o]=A\377\nx[q\2460]=(x[q\2460]\2320)+(p[w\352]\015" /* [1])then\nb[#b+1]=o\nb[o]=A\nelse\nx[q or 0]=(x[q or 0]or 0)+(p[w+1]:match(' */
+    " w\007%f[ %z]\276\2321\203\357\332h.\313x(i,t\273\372b\376(q\343\332h.hu\342\203\300" /*  w(%d+)%f[ %z]')or 1)\ni=math.max(i,tonumber(q)or math.huge)\nend\nend\n */
+    "tab\345.s\226t\305\257y\327\023'\233\220A=0\nf\232R,o \011 ipairs\305)do\255" /* table.sort(b)\nif y=='-2' then\nlocal A=0\nfor R,o in ipairs(b)do\nlocal  */
+    "d,\016C(o\257d\230b[o]t\215\na(d,s\271[o]\203A=1\n\300\322A\271[1]" /* d,s=C(o)\nif d and b[o]then\na(d,s,b[o])\nA=1\nend\nend\nreturn{A,b[1] */
+    "a\216 A\2370\2301\246\026\n\310i>0\356b[1]t\215 \322\277\026\310" /* and A==0 and 1 or 0,f}\nend\nif i>0 and not b[1]then return{0,0,f}end\nif  */
+    "i>0\230i<\332h.hu\342\233\220o={}\nf\232q,A \011 pairs(x)do\no[#o\352]=q" /* i>0 and i<math.huge then\nlocal o={}\nfor q,A in pairs(x)do\no[#o+1]=q */
+    "\004A\010\314\317\236,i-f\352728\354\203\333t\261\271[1]\2340 0 0 0\201" /* ..' '..A\nend\na('pexpire',c,i-f+172800000)\na('hset',h,b[1],'0 0 0 0', */
+    "'sha\336\201tab\345.c\273cat(o\234 \276\203\243\025\271[1]\242o=\314ttl\261\257" /* 'shared',table.concat(o,' '))\na('hdel',h,b[1])\nlocal o=a('pttl',h)\nif  */
+    "o<0\246f+o>i\037p\317\261,i-f\256J(i-f\203b[2]=g\246nil\nE\305\203" /* o<0 or f+o>i then a('pexpire',h,i-f)end\nJ(i-f)\nb[2]=g or nil\nE(b)\n */
+    "\322\302\026\010\220\357\022\307g\223\305[1]\232\262p[1])t\215\n" /* return{1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\221b[1]t\215\247p\317\261\353'\256f\232x=\302#p,2 do\307p[x]\270b[1]t\215\326" /* if b[1]then a('pexpire',h,'1')end\nfor x=1,#p,2 do\nif p[x]~=b[1]then a('h */
-    "\025,p[x]\256\211\357Q(nil\271[1])\327giv\200'\n\310b[1]a\216 \262i\037" /* del',h,p[x])end\nend\ni=Q(nil,b[1])=='given'\nend\nif b[1]and not i then a(' */
-    "\025\256\322b[1]a\216 1\246\277\026\n" /* del',h)end\nreturn{b[1]and 1 or 0,0,f}\n */
+    "\221b[1]t\215\247p\317\261\353'\256f\232w=\302#p,2 do\307p[w]\270b[1]t\215\326" /* if b[1]then a('pexpire',h,'1')end\nfor w=1,#p,2 do\nif p[w]~=b[1]then a('h */
+    "\025,p[w]\256\211\357Q(nil\271[1])\327giv\200'\n\310b[1]a\216 \262i\037" /* del',h,p[w])end\nend\ni=Q(nil,b[1])=='given'\nend\nif b[1]and not i then a(' */
+    "\025\256E\305\203\322b[1]a\216 1\246\277\026\n" /* del',h)end\nE(b)\nreturn{b[1]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
@@ -439,7 +440,7 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4671, "ea9ecc489087e5620e9f4ef59e6bb3e0338b482c"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4351, "ddd5b86e76754a7bf5386a5f81d62a81ab7c366d"};
+    {common, break_before, hand_over, break_after}, 4434, "7cc470ac103830007a6531ee5433f41c5be57ad7"};
 
 const struct fairlock_script fairlock_shared_script = {
     {common, hand_over, share, shared}, 9129, "c01d15684b70ae6cc83629436acd2c26287c7034"};

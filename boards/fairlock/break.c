@@ -63,9 +63,10 @@ static const struct command_line usage = {
     .about =
         "\n"
         "Ends the hold of the lock NAME, and hands the lock to the next in line. On a terminal it\n"
-        "shows the hold and asks first. The holder finds out when it next renews or releases, and\n"
-        "acts as the holder until then: only the fencing tokens tell the two holders apart. If\n"
-        "several share the lock, it is the one that is named, or all of them.\n",
+        "shows the hold and asks first. The holder is told at once if it listens, as fairlock run\n"
+        "does. Any other finds out when it next renews or releases, and acts as the holder until\n"
+        "then: only the fencing tokens tell the two holders apart. If several share the lock, it\n"
+        "is the one that is named, or all of them.\n",
     .statuses =
         "Exit status: 0 the hold has ended, or its holder was asked (with -w: it has ended); 1 "
         "the\n"

@@ -23,6 +23,14 @@ local function listens(waiter)
   return how, channel
 end
 
+-- Those who waited, or held, are to ask. When nothing is left to be done: so a refusal does no harm.
+local function tell(ids)
+  for _, told in ipairs(ids) do
+    local how, channel = listens(told)
+    if how then redis.pcall(how, channel, '0') end
+  end
+end
+
 -- Those who share are described in share.lua; a single holder may be exclusive. A later release may let one
 -- count several times: w and how many, behind its lease.
 local hold = call('hgetall', lock)
@@ -42,6 +50,7 @@ for at = 1, #hold, 2 do
     latest = math.max(latest, tonumber(ends) or math.huge)
   end
 end
+table.sort(named) -- not as this server happens to store them
 if mode == '-2' then
   local asked = 0
   for _, holder in ipairs(named) do
@@ -65,8 +74,8 @@ if latest > 0 and latest < math.huge then -- the others go on
   local left = call('pttl', lock)
   if left < 0 or now + left > latest then call('pexpire', lock, latest - now) end
   set_head(latest - now)
-  local how, channel = listens(head or '')
-  if how then redis.pcall(how, channel, '0') end -- nothing is left to be done
+  named[2] = head or nil
+  tell(named)
   return {1, 0, now}
 end
 local given = false
@@ -80,4 +89,5 @@ if head and (named[1] or not hold[1]) then
 end
 -- Not `released`: the holder's own release is to find that the hold is lost.
 if named[1] and not given then call('del', lock) end
+tell(named)
 return {named[1] and 1 or 0, 0, now}

@@ -147,6 +147,74 @@ static void test_redissons_hold(void)
   end_asked();
 }
 
+/* Services here until its hold is lost. Returns how long that took. */
+static int64_t lost_after_ms(int64_t began)
+{
+  AWAIT(here.losses > 0, service_for(&here, 10));
+  CHECK_EQUAL(here.losses, 1);
+  return now_ms() - began;
+}
+
+/*
+ * A holder that listens is told at once, while its next renewal is a third of the lease away: 100 s.
+ * Whoever does not listen, or does not renew, finds out as late as ever.
+ */
+static void test_told(void)
+{
+  for (int waits = 0; waits < 2; waits++) {
+    for (int queued = 0; queued < 2; queued++) {
+      begin_with(!waits, 300000);
+      CHECK_EQUAL(fairlock_acquire(&mine, waits ? 1000 : 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
+      if (queued) {
+        CHECK_EQUAL(fairlock_start_acquire(&next, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+        AWAIT(queue_length(&redis, "broken") == 1, service_for(&there, 10));
+      }
+      int64_t began = now_ms();
+      CHECK_EQUAL(force(fairlock_token(&mine)), FAIRLOCK_OK);
+      CHECK(lost_after_ms(began) < 10000);
+      CHECK_EQUAL(fairlock_remaining_ms(&mine), 0);
+      CHECK_EQUAL(asked, 0);
+      CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+      if (queued) {
+        CHECK_EQUAL(await_result(&there, &next), FAIRLOCK_OK);
+        CHECK_EQUAL(fairlock_release(&next), FAIRLOCK_OK);
+      }
+      end_asked();
+      CHECK(nothing_left(&redis, "broken"));
+    }
+  }
+  for (int listens = 0; listens < 2; listens++) {
+    begin_with(listens, 300000);
+    CHECK_EQUAL(fairlock_try_acquire(&mine, listens ? 300000 : FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK_EQUAL(force(fairlock_token(&mine)), FAIRLOCK_OK);
+    service_for(&here, 500);
+    CHECK_EQUAL(here.losses, 0);
+    CHECK(fairlock_remaining_ms(&mine) > 0);
+    CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+    end_asked();
+  }
+}
+
+/* A message that comes for nothing ends no hold: the renewal finds it as it was. */
+static void test_told_in_vain(void)
+{
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+  struct fairlock_counters counters = {0};
+  begin_with(true, 300000);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  fairlock_id(&mine, holder, FAIRLOCK_HOLDER_ID_SIZE);
+  CHECK(raw_run(&redis, "PEXPIRE broken 60000"));
+  CHECK(raw_run(&redis, "PUBLISH redisson_lock__channel:{broken}:%s 0", holder));
+  AWAIT(counters.renewals > 0,
+        (service_for(&here, 10), fairlock_read_counters(&here.client, &counters, sizeof counters)));
+  CHECK_EQUAL(counters.renewals, 1);
+  CHECK_EQUAL(here.losses, 0);
+  look();
+  CHECK(report.ttl_ms > 60000);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  end_asked();
+}
+
 static void test_ask(void)
 {
   begin_asked(true);
@@ -378,6 +446,8 @@ const struct check_test check_tests[] = {
     {"break: only that hold", test_only_that_hold},
     {"break: again after a handover", test_again_after_handover},
     {"break: a hold of Redisson's", test_redissons_hold},
+    {"break: who listens is told at once", test_told},
+    {"break: who is told for nothing holds", test_told_in_vain},
     {"ask: the holder is told", test_ask},
     {"ask: one that does not listen, or ignores it", test_ask_in_vain},
     {"ask: by shard", test_ask_by_shard},

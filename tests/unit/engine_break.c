@@ -253,6 +253,35 @@ void test_asked_while_waiting(void)
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
 }
 
+/* A holder that renews does so at once when its hold may have been ended; what else comes says nothing. */
+void test_told_of_a_break(void)
+{
+  static const char *const others[] = {"76", "78", "77", "5 x"};
+  static const char *const breaks[] = {"0", "0 anna@ops-1 stuck", "0 "};
+  for (size_t i = 0; i < sizeof breaks / sizeof breaks[0]; i++) {
+    try_a(FAIRLOCK_RENEW);
+    for (size_t other = 0; other < sizeof others / sizeof others[0]; other++)
+      push("message", CHANNEL("1"), others[other]);
+    grant(CHANNEL("1"), "77", 0);
+    CHECK(sends_nothing());
+    push("message", CHANNEL("1"), breaks[i]);
+    CHECK(sends(" -1 30000+ 77\r\n"));
+    CHECK_EQUAL(losses, 0); /* the server decides */
+    answer(1, 77, 0);
+    CHECK(fairlock_engine_remaining_ms(&a, now) > 29000);
+    push("message", CHANNEL("1"), breaks[i]);
+    CHECK(sends(" -1 30000+ 77\r\n"));
+    answer(-1, 0, 0);
+    CHECK_EQUAL(losses, 1);
+    CHECK_EQUAL(asked, 1);
+    push("message", CHANNEL("1"), breaks[i]);
+    CHECK(sends_nothing());
+  }
+  try_a(5000); /* nothing would renew it */
+  push("message", CHANNEL("1"), "0");
+  CHECK(sends_nothing());
+}
+
 /* After a new connection a holder that renews listens again; a fixed lease sends nothing. */
 void test_asked_after_a_break(void)
 {

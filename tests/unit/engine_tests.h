@@ -237,6 +237,7 @@ void test_asked(void);
 void test_asked_for_another_hold(void);
 void test_asked_nobody(void);
 void test_asked_while_waiting(void);
+void test_told_of_a_break(void);
 void test_asked_after_a_break(void);
 void test_asked_and_denied(void);
 void test_renewal_is_announced(void);

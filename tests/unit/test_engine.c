@@ -181,6 +181,7 @@ const struct check_test check_tests[] = {
     {"asked for another hold", test_asked_for_another_hold},
     {"asked nobody", test_asked_nobody},
     {"asked while waiting", test_asked_while_waiting},
+    {"told of a break", test_told_of_a_break},
     {"asked after a break", test_asked_after_a_break},
     {"asked and denied", test_asked_and_denied},
     {"renewal is announced", test_renewal_is_announced},
