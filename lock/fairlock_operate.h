@@ -32,6 +32,29 @@ enum fairlock_life {
                             renewals */
 };
 
+/* How the last hold of a lock has ended. */
+enum fairlock_last_end {
+  FAIRLOCK_LAST_EXPIRED,  /* not by a release: its lease ran out, or its key was deleted */
+  FAIRLOCK_LAST_RELEASED, /* it was released, or given up */
+  FAIRLOCK_LAST_BROKEN    /* by fairlock_force_release() or `fairlock break` */
+};
+
+/*
+ * The last hold of a free lock, if that is known: for one or two days, and not of Redisson's. If it was
+ * shared, who came last, and when and how the last of all holds ended that did not expire.
+ */
+struct fairlock_last {
+  const char *id;             /* of its holder, without a NUL; NULL: not known, and the rest is 0 */
+  size_t id_size;             /* bytes at id. It is "?" if the receive buffer has no room for it */
+  uint64_t token;             /* its fencing token, which is the server's time when it began, in us
+                                 since 1970, or slightly more */
+  int64_t lasted_ms;          /* for how long it was held; -1: not known */
+  enum fairlock_last_end end; /* how it has ended */
+  const char *words;          /* who broke it, and perhaps a space and why, without a NUL: as for
+                                 struct fairlock_asking */
+  size_t words_size;          /* how many; 0: nobody has said it */
+};
+
 /* One entry of an inspection. The second part is for place 0 alone. */
 struct fairlock_report {
   const char *id;          /* of the holder or waiter, without a NUL; NULL: the lock is free */
@@ -59,6 +82,8 @@ struct fairlock_report {
      between them, without a NUL. 0 bytes: fewer, or the id is "?" */
   const char *limits;
   size_t limits_size;
+
+  struct fairlock_last last; /* of a free lock */
 };
 
 /*

@@ -23,8 +23,10 @@ local function listens(waiter)
   return how, channel
 end
 
--- Those who waited, or held, are to ask. When nothing is left to be done: so a refusal does no harm.
+-- Those who waited, or held, are to ask; and people are to find who did it. When nothing is left to be done: so a refusal does no harm.
+local broken -- the newest of the tokens whose holds end
 local function tell(ids)
+  if broken and notes[1] then redis.pcall('hset', meta, 'broken', broken .. ' ' .. now) end
   for _, told in ipairs(ids) do
     local how, channel = listens(told)
     if how then redis.pcall(how, channel, '0') end
@@ -45,6 +47,7 @@ for at = 1, #hold, 2 do
   elseif (id == '*' or id == holder) and (token == '' or token == mine) and (all or not named[1]) then
     named[#named + 1] = holder
     named[holder] = mine
+    if (tonumber(mine) or 0) > (tonumber(broken) or 0) then broken = mine end
   else
     counts[ends or 0] = (counts[ends or 0] or 0) + (hold[at + 1]:match(' w(%d+)%f[ %z]') or 1)
     latest = math.max(latest, tonumber(ends) or math.huge)

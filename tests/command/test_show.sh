@@ -42,7 +42,7 @@ test_status() {
 
 test_status_json() {
   expect 0 "$fairlock" status --json a
-  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"shared":false,"limit":null,"limits":[],"outdated":false,"holder_count":0,"holders":[],"waiter_count":0,"waiters":[]}'
+  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"shared":false,"limit":null,"limits":[],"outdated":false,"holder_count":0,"holders":[],"last":null,"waiter_count":0,"waiters":[]}'
   run a sleep 60 &
   holder=$!
   eventually held a
@@ -316,6 +316,69 @@ test_break_named() {
   for words in '--token 0' '--token x' '--token 9007199254740993' '--token 1 --holder x:1' '--ask --yes' '-w 1'; do
     expect 64 "$fairlock" break $words a
   done
+}
+
+# last MEMBER: of the last hold of a
+last() {
+  "$fairlock" status --json a | jq -r ".last.$1"
+}
+
+is_shared() {
+  redis hexists "$1" shared | grep -q 1
+}
+
+# A free lock: who held it last, for how long, and how that ended.
+test_last_hold() {
+  expect 0 "$fairlock" run a sleep 0.3
+  expect 0 "$fairlock" status a
+  id=$(redis hget 'fairlock:{a}' holder) token=$(redis hget 'fairlock:{a}' token)
+  since=$(date -d "@$((token / 1000000))" '+%F %T')
+  printed "a: free, last held by $id (token $token) from $since for "
+  printed ' s, released, nobody waits'
+  same "$(last id) $(last token) $(last end) $(last broken_by)" "$id $token released null"
+  same "$(last 'start_time_seconds | floor')" $((token / 1000000))
+  [ "$("$fairlock" status --json a | jq '.last.hold_seconds >= 0.3 and .last.hold_seconds < 100')" = true ] || fail "$(last hold_seconds)"
+
+  run a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  same "$(last id)" null
+  expect 0 "$fairlock" break --yes a
+  ends 79 $holder
+  expect 0 "$fairlock" status a
+  printed "a: free, last held by $(redis hget 'fairlock:{a}' holder) (token "
+  printed ' s, broken, nobody waits'
+  same "$(last end)" broken
+
+  run a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  redis del a >"$dir/out"
+  expect 0 "$fairlock" status a
+  printed ', not released: its lease ran out, or its key was deleted, nobody waits'
+  same "$(last end) $(last hold_seconds)" 'unreleased null'
+  kill $holder
+  ends 79 $holder
+
+  # of those who share, the last to go; and what a clean-up leaves of an earlier release
+  run -s a -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$dir/go" &
+  first=$!
+  eventually is_shared a
+  expect 0 "$fairlock" run -s a true
+  id=$(redis hget 'fairlock:{a}' holder)
+  sleep 0.3
+  touch "$dir/go"
+  ends 0 $first
+  same "$(last id) $(last end)" "$id released"
+  [ "$("$fairlock" status --json a | jq '.last.hold_seconds >= 0.3')" = true ] || fail "$(last hold_seconds)"
+  redis hdel 'fairlock:{a}' ended >"$dir/out"
+  same "$(last hold_seconds)" null
+
+  # what anybody may have written
+  redis hset 'fairlock:{a}' holder "$(printf 'x\033[2J:1')" broken "$(redis hget 'fairlock:{a}' token) 1 $(printf 'anna@\033[2J\nevil')" >"$dir/out"
+  expect 0 "$fairlock" status a
+  printed 'last held by x\x1b[2J:1 (token '
+  printed ', broken by anna@\x1b[2J\x0aevil, nobody waits'
 }
 
 # A lock that cannot be read is broken only if nobody in particular is meant.
@@ -669,6 +732,6 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json more_than_is_kept status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
+run_tests status last_hold status_json more_than_is_kept status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
   break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder pods id watch \
   watch_without_an_output watch_on_a_terminal colours watch_outlives_the_connection

@@ -69,11 +69,18 @@ static int force_holder(const char *holder)
 }
 
 static struct fairlock_report report;
+static char last_id[64];
+static char last_words[256];
 
 static bool note_holder(const struct fairlock_report *told, void *context)
 {
   (void)context;
-  if (told->place == 0) report = *told;
+  if (told->place != 0) return true;
+  report = *told;
+  memset(last_id, 0, sizeof last_id);
+  memset(last_words, 0, sizeof last_words);
+  if (told->last.id_size > 0) memcpy(last_id, told->last.id, told->last.id_size);
+  if (told->last.words_size > 0) memcpy(last_words, told->last.words, told->last.words_size);
   return true;
 }
 
@@ -442,6 +449,125 @@ static void test_unreadable(void)
   end_asked();
 }
 
+/* What is told of the last hold of the lock, which is free. */
+static bool last_was(struct fairlock *handle, uint64_t token, enum fairlock_last_end end)
+{
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+  fairlock_id(handle, holder, FAIRLOCK_HOLDER_ID_SIZE);
+  look();
+  return CHECK(report.id == NULL && report.holder_count == 0 && report.token == 0) &&
+         CHECK_EQUAL(report.last.token, token) && CHECK_EQUAL(report.last.end, end) &&
+         CHECK_BYTES(last_id, strlen(last_id), holder, strlen(holder));
+}
+
+static void test_last(void)
+{
+  begin_asked(false);
+  look();
+  CHECK(report.id == NULL && report.last.id == NULL && report.last.token == 0);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  look();
+  CHECK(report.id != NULL && report.last.id == NULL); /* it is held */
+  uint64_t token = fairlock_token(&mine);
+  sleep_ms(100);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK(last_was(&mine, token, FAIRLOCK_LAST_RELEASED));
+  int64_t lasted_ms = report.last.lasted_ms;
+  CHECK(lasted_ms >= 100 && lasted_ms < 100000);
+  sleep_ms(100);
+  look();
+  CHECK_EQUAL(report.last.lasted_ms, lasted_ms);
+
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  token = fairlock_token(&mine);
+  sleep_ms(100);
+  CHECK_EQUAL(force(token), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  CHECK(last_was(&mine, token, FAIRLOCK_LAST_BROKEN));
+  CHECK(report.last.lasted_ms >= 99 && report.last.lasted_ms < 100000);
+  CHECK_EQUAL(report.last.words_size, 0);
+
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  token = fairlock_token(&mine);
+  CHECK(raw_run(&redis, "DEL broken"));
+  CHECK(last_was(&mine, token, FAIRLOCK_LAST_EXPIRED));
+  CHECK_EQUAL(report.last.lasted_ms, -1);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  end_asked();
+}
+
+/* A release that hands over says nothing, as another hold begins; who gives a claim back says it. */
+static void test_last_after_handover(void)
+{
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&next, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  AWAIT(queue_length(&redis, "broken") == 1, service_for(&there, 10));
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "DEL broken"));
+  look();
+  CHECK_EQUAL(report.last.end, FAIRLOCK_LAST_EXPIRED);
+  CHECK_EQUAL(report.last.lasted_ms, -1);
+  (void)await_result(&there, &next);
+  (void)fairlock_release(&next);
+  end_asked();
+}
+
+/* What the notes may have. */
+static void test_last_unreadable(void)
+{
+  static const struct {
+    const char *notes;
+    uint64_t token;
+    int64_t lasted_ms;
+    enum fairlock_last_end end;
+    const char *words;
+  } rows[] = {
+      {"token 1700000000000000 holder h:1", 1700000000000000, -1, FAIRLOCK_LAST_EXPIRED, ""},
+      /* released by an earlier release */
+      {"token 1700000000000000 holder h:1 released 1700000000000000", 1700000000000000, -1,
+       FAIRLOCK_LAST_RELEASED, ""},
+      /* shared, so another hold was the last */
+      {"token 1700000000000000 holder h:1 ended 1600000000000000%b1700000002500000",
+       1700000000000000, 2500, FAIRLOCK_LAST_RELEASED, ""},
+      {"token 1700000000000000 holder h:1 ended 1600000000000000%b1600000002500000",
+       1700000000000000, -1, FAIRLOCK_LAST_EXPIRED, ""},
+      /* the later one counts */
+      {"token 1700000000000000 holder h:1 ended 1%b1700000002500000 broken 2%b1700000003000%bx@y",
+       1700000000000000, 3000, FAIRLOCK_LAST_BROKEN, "x@y"},
+      {"token 1700000000000000 holder h:1 ended 1%b1700000002500000 broken 2%b1700000001000%bx@y",
+       1700000000000000, 2500, FAIRLOCK_LAST_RELEASED, ""},
+      /* a token ahead of the clock */
+      {"token 1700000000000000 holder h:1 broken 1700000000000000%b1600000000000", 1700000000000000,
+       0, FAIRLOCK_LAST_BROKEN, ""},
+      {"token 1700000000000000 holder h:1 ended abc broken 1700000000000000", 1700000000000000, -1,
+       FAIRLOCK_LAST_EXPIRED, ""},
+      {"token 1700000000000000 holder h%b1 ended 1%b1700000002500000", 0, 0, FAIRLOCK_LAST_EXPIRED,
+       ""},
+      {"token x holder h:1 ended x%b1700000002500000", 0, 0, FAIRLOCK_LAST_EXPIRED, ""},
+      {"holder h:1", 0, 0, FAIRLOCK_LAST_EXPIRED, ""},
+      {"token 1700000000000000", 0, 0, FAIRLOCK_LAST_EXPIRED, ""},
+  };
+  begin_asked(false);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    static const char space[] = " ";
+    const size_t one = 1;
+    (void)raw_run(&redis, "DEL fairlock:{broken}");
+    char format[256];
+    (void)snprintf(format, sizeof format, "HSET fairlock:{broken} %s", rows[i].notes);
+    CHECK(raw_run(&redis, format, space, one, space, one, space, one));
+    look();
+    CHECK(report.id == NULL);
+    CHECK_EQUAL(report.last.id == NULL, rows[i].token == 0);
+    CHECK_EQUAL(report.last.token, rows[i].token);
+    CHECK_EQUAL(report.last.lasted_ms, rows[i].lasted_ms);
+    CHECK_EQUAL(report.last.end, rows[i].end);
+    CHECK_BYTES(last_words, strlen(last_words), rows[i].words, strlen(rows[i].words));
+  }
+  (void)raw_run(&redis, "DEL fairlock:{broken}");
+  end_asked();
+}
+
 const struct check_test check_tests[] = {
     {"break: only that hold", test_only_that_hold},
     {"break: again after a handover", test_again_after_handover},
@@ -457,5 +583,8 @@ const struct check_test check_tests[] = {
     {"alive: not known", test_alive_unknown},
     {"alive: after a handover", test_lease_after_handover},
     {"look: what cannot be read", test_unreadable},
+    {"look: the last hold", test_last},
+    {"look: the last hold after a handover", test_last_after_handover},
+    {"look: what the notes may say of the last hold", test_last_unreadable},
     {NULL, NULL},
 };

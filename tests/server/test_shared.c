@@ -448,6 +448,24 @@ static void test_told_of_a_break(void)
   end_members();
 }
 
+/* A lock that was shared was held until the last of them had gone, who need not be who came last. */
+static void test_last(void)
+{
+  begin_with(0);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(sharer(1));
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  sleep_ms(200);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  look();
+  CHECK_EQUAL(reported, 1);
+  CHECK(reports[0].id == NULL && reports[0].last.token == token);
+  CHECK_EQUAL(reports[0].last.end, FAIRLOCK_LAST_RELEASED);
+  CHECK(reports[0].last.lasted_ms >= 200);
+  end_members();
+}
+
 /* What is not known is not made up: the lease of a claim, and a limit that no client names. */
 static void test_inspect_oddities(void)
 {
@@ -572,6 +590,7 @@ const struct check_test check_tests[] = {
     {"shared: a place that a script has left", test_place_left},
     {"shared: looked at and broken", test_inspect_and_break},
     {"shared: told of a break", test_told_of_a_break},
+    {"shared: who held it last", test_last},
     {"shared: looked at, and odd", test_inspect_oddities},
     {"shared: limits of an inspection", test_inspect_limits},
     {"shared: its limit is broken", test_limit_is_broken},

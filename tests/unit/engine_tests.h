@@ -242,6 +242,7 @@ void test_asked_after_a_break(void);
 void test_asked_and_denied(void);
 void test_renewal_is_announced(void);
 void test_inspect_holder(void);
+void test_inspect_last(void);
 void test_inspect(void);
 void test_inspect_sharers(void);
 void test_inspect_rounded_end(void);

@@ -186,6 +186,7 @@ const struct check_test check_tests[] = {
     {"asked and denied", test_asked_and_denied},
     {"renewal is announced", test_renewal_is_announced},
     {"inspect: the holder", test_inspect_holder},
+    {"inspect: the last holder", test_inspect_last},
     {"inspect", test_inspect},
     {"inspect: those who share", test_inspect_sharers},
     {"inspect: ends that are rounded up", test_inspect_rounded_end},
