@@ -262,33 +262,33 @@ static const PORT_FLASH uint8_t lock_after[] =
 
 static const PORT_FLASH uint8_t break_before[] =
     "\216\3505]\217 \321\375r=\202NEEDS\274\3505])\34699)}\211\215\366" /* if s[5]then return{err=('NEEDS '..s[5]):sub(1,99)}end\nlocal function  */
-    "D(R\245\013'\336s\275_\212ck__\371ann\234\242j\31020)\231':\242R\244d=\312" /* D(R)\nlocal t='redisson_lock__channel'..j:sub(20)..':'..R\nlocal d=a('p */
-    "\247\264\201'n\372\264\201t)[2]>0\227'p\247l\304h'\265\250d\236\215E=\004" /* ubsub','numsub',t)[2]>0 and 'publish'\nif not d then\nlocal E=redis.pcall */
-    "\202p\247\264\201'shardn\372\264\201t)[2]\nd=E\227E>0\227'sp\247l\304h'\276\340" /* ('pubsub','shardnumsub',t)[2]\nd=E and E>0 and 'spublish'\nend\nreturn  */
-    "d,t\276\215x\244\366I\306\243x\227\3501]\217 \004\202" /* d,t\nend\nlocal x\nlocal function I(b)\nif x and s[1]then redis.pcall(' */
-    "h\230\343br\027\201x\355f\257f\232T,i \006 ipairs\306)do\244d,\013D(i\243" /* hset',c,'broken',x..' '..f)end\nfor T,i in ipairs(b)do\nlocal d,t=D(i)\nif  */
-    "d\260\004(d,t\233\302\257\325\215p=\246\341t\204l\261\245" /* d then redis.pcall(d,t,'0')end\nend\nend\nlocal p=a('hgetall',h)\nlocal  */
-    "U=\246\341\343hold\375'\245V=e\327*'\227k\327'\244b,C,\356{},{},0\n" /* U=a('hget',c,'holder')\nlocal V=e=='*' and k==''\nlocal b,C,i={},{},0\n */
-    "f\232w=\303#p,2 do\244o,W\323=p[w],p[w\351]\011^\005 \005 '\245" /* for w=1,#p,2 do\nlocal o,W,q=p[w],p[w+1]:match('^(%d+) (%d+) ')\nlocal  */
-    "A=W\262o\237U\227l\265o\327sha\335'\262q\033t\275\372b\375(q)<=\206\232t\275\372b\375(" /* A=W or o==U and l\nif o=='shared' or q and(tonumber(q)<=f or tonumber( */
-    "q)>=f+2e9)\217\376if\022\327*'\262e\237o)a\220(k\327'\262k\237A)a\220(V\262\250b" /* q)>=f+2e9)then\nelseif(e=='*' or e==o)and(k=='' or k==A)and(V or not b */
-    "[1])\217\nb[#b\351]=o\nb[o]=A\nif(t\275\372b\375(A\3420)>(t\275\372b\375(x\3420)\217" /* [1])then\nb[#b+1]=o\nb[o]=A\nif(tonumber(A)or 0)>(tonumber(x)or 0)then */
-    " x=A \211\266\nC[q\2620]=(C[q\2620]\2320)+(p[w\351]\011 w\005%f[ %z" /*  x=A end\nelse\nC[q or 0]=(C[q or 0]or 0)+(p[w+1]:match(' w(%d+)%f[ %z */
-    "]\300\2321\203\356\311\213.\311x(i,t\275\372b\375(q\342\311\213.hu\341\203\325tab\344.s\226t\306" /* ]')or 1)\ni=math.max(i,tonumber(q)or math.huge)\nend\nend\ntable.sort(b */
-    "\243y\327\021'\236\215x=0\nf\232T,o \006 ipairs\306)do\244d,\013D(o\243" /* )\nif y=='-2' then\nlocal x=0\nfor T,o in ipairs(b)do\nlocal d,t=D(o)\nif  */
-    "d\227b[o]\217\na(d,t\272[o]\203x=1\276\211\321x\272[1]a\220 x\2370\227" /* d and b[o]then\na(d,t,b[o])\nx=1\nend\nend\nreturn{x,b[1]and x==0 and  */
-    "1\262\025\276\216i>0\333b[1]\217 \321\301\025\030i>0\227i" /* 1 or 0,f}\nend\nif i>0 and not b[1]then return{0,0,f}end\nif i>0 and i */
-    "<\311\213.hu\341\236\215o={}\nf\232q,x \006 pairs(C)do\no[#o\351]=q\355x\276" /* <math.huge then\nlocal o={}\nfor q,x in pairs(C)do\no[#o+1]=q..' '..x\nend\n */
-    "\312\315\235,i-f\351728\353\203\332t\261\272[1]\2330 0 0 0\201'sha\335\201tab\344" /* a('pexpire',c,i-f+172800000)\na('hset',h,b[1],'0 0 0 0','shared',table */
-    ".c\275cat(o\233 \300\203\246\023\272[1]\245o=\312ttl\261\243o<0\262f+o>" /* .concat(o,' '))\na('hdel',h,b[1])\nlocal o=a('pttl',h)\nif o<0 or f+o> */
-    "i\037p\315\261,i-f\257J(i-f\203b[2]=g\262nil\nI\306\203\321\303\025" /* i then a('pexpire',h,i-f)end\nJ(i-f)\nb[2]=g or nil\nI(b)\nreturn{1,0,f} */
-    "\276\215\356\020\265g\223\306[1]\232\250p[1])\217\n" /* \nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
+    "E(T\245\013'\336s\275_\212ck__\371ann\234\242j\31020)\231':\242T\244d=\312" /* E(T)\nlocal t='redisson_lock__channel'..j:sub(20)..':'..T\nlocal d=a('p */
+    "\247\264\201'n\372\264\201t)[2]>0\227'p\247l\304h'\265\250d\236\215I=\004" /* ubsub','numsub',t)[2]>0 and 'publish'\nif not d then\nlocal I=redis.pcall */
+    "\202p\247\264\201'shardn\372\264\201t)[2]\nd=I\227I>0\227'sp\247l\304h'\276\340" /* ('pubsub','shardnumsub',t)[2]\nd=I and I>0 and 'spublish'\nend\nreturn  */
+    "d,t\276\215C=ARGV[2]\232''\244x\244\366R\306\243x\227" /* d,t\nend\nlocal C=ARGV[2]or ''\nlocal x\nlocal function R(b)\nif x and  */
+    "\3501]\217 \004\202h\230\343br\027\201x\355f\231C\257f\232U,i \006 ip" /* s[1]then redis.pcall('hset',c,'broken',x..' '..f..C)end\nfor U,i in ip */
+    "airs\306)do\244d,\013E(i\243d\260\004(d,t\2330\242C\257\325" /* airs(b)do\nlocal d,t=E(i)\nif d then redis.pcall(d,t,'0'..C)end\nend\nend\n */
+    "\215p=\246\341t\204l\261\245V=\246\341\343hold\375'\245W=e\327*'\227" /* local p=a('hgetall',h)\nlocal V=a('hget',c,'holder')\nlocal W=e=='*' and  */
+    "k\327'\244b,D,\356{},{},0\nf\232w=\303#p,2 do\244o,X\323=p[w],p[w\351]\011" /* k==''\nlocal b,D,i={},{},0\nfor w=1,#p,2 do\nlocal o,X,q=p[w],p[w+1]:match(' */
+    "^\005 \005 '\245A=X\262o\237V\227l\265o\327sha\335'\262q\033t\275\372" /* ^(%d+) (%d+) ')\nlocal A=X or o==V and l\nif o=='shared' or q and(tonum */
+    "b\375(q)<=\206\232t\275\372b\375(q)>=f+2e9)\217\376if\022\327*'\262e\237o)a\220(k\327'\262" /* ber(q)<=f or tonumber(q)>=f+2e9)then\nelseif(e=='*' or e==o)and(k=='' or  */
+    "k\237A)a\220(W\262\250b[1])\217\nb[#b\351]=o\nb[o]=A\nif(t\275\372b\375(A\3420)>(t" /* k==A)and(W or not b[1])then\nb[#b+1]=o\nb[o]=A\nif(tonumber(A)or 0)>(t */
+    "\275\372b\375(x\3420)\217 x=A \211\266\nD[q\2620]=(D[q\2620]\2320)+(p[w\351]\011" /* onumber(x)or 0)then x=A end\nelse\nD[q or 0]=(D[q or 0]or 0)+(p[w+1]:match(' */
+    " w\005%f[ %z]\300\2321\203\356\311\213.\311x(i,t\275\372b\375(q\342\311\213.hu\341\203\325" /*  w(%d+)%f[ %z]')or 1)\ni=math.max(i,tonumber(q)or math.huge)\nend\nend\n */
+    "tab\344.s\226t\306\243y\327\021'\236\215x=0\nf\232U,o \006 ipairs\306)do\244" /* table.sort(b)\nif y=='-2' then\nlocal x=0\nfor U,o in ipairs(b)do\nlocal  */
+    "d,\013E(o\243d\227b[o]\217\na(d,t\272[o]\231C\203x=1\276\211\321x\272" /* d,t=E(o)\nif d and b[o]then\na(d,t,b[o]..C)\nx=1\nend\nend\nreturn{x,b */
+    "[1]a\220 x\2370\2271\262\025\276\216i>0\333b[1]\217 \321\301\025\030" /* [1]and x==0 and 1 or 0,f}\nend\nif i>0 and not b[1]then return{0,0,f}end\nif  */
+    "i>0\227i<\311\213.hu\341\236\215o={}\nf\232q,x \006 pairs(D)do\no[#o\351]=q" /* i>0 and i<math.huge then\nlocal o={}\nfor q,x in pairs(D)do\no[#o+1]=q */
+    "\355x\276\312\315\235,i-f\351728\353\203\332t\261\272[1]\2330 0 0 0\201" /* ..' '..x\nend\na('pexpire',c,i-f+172800000)\na('hset',h,b[1],'0 0 0 0', */
+    "'sha\335\201tab\344.c\275cat(o\233 \300\203\246\023\272[1]\245o=\312ttl\261\243" /* 'shared',table.concat(o,' '))\na('hdel',h,b[1])\nlocal o=a('pttl',h)\nif  */
+    "o<0\262f+o>i\037p\315\261,i-f\257J(i-f\203b[2]=g\262nil\nR\306\203" /* o<0 or f+o>i then a('pexpire',h,i-f)end\nJ(i-f)\nb[2]=g or nil\nR(b)\n */
+    "\321\303\025\276\215\356\020\265g\223\306[1]\232\250p[1])\217\n" /* return{1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
     "\216b[1]\217\251p\315\261\352'\257f\232w=\303#p,2 do\265p[w]\271b[1]\217\326" /* if b[1]then a('pexpire',h,'1')end\nfor w=1,#p,2 do\nif p[w]~=b[1]then a('h */
     "\023,p[w]\257\211\356Q(nil\272[1])\327giv\200'\276\216b[1]a\220 \250i\037" /* del',h,p[w])end\nend\ni=Q(nil,b[1])=='given'\nend\nif b[1]and not i then a(' */
-    "\023\257I\306\203\321b[1]a\220 1\262\301\025\n" /* del',h)end\nI(b)\nreturn{b[1]and 1 or 0,0,f}\n */
+    "\023\257R\306\203\321b[1]a\220 1\262\301\025\n" /* del',h)end\nR(b)\nreturn{b[1]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
@@ -449,7 +449,7 @@ const struct fairlock_script fairlock_lock_script = {
     {common, lock_before, hand_over, lock_after}, 4689, "ce170190cdff4d86e3ce7b0e5b5282fcac440c46"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4554, "28117930dd7d2525beb7c38f7494abf8263ed951"};
+    {common, break_before, hand_over, break_after}, 4584, "d4f01190a1fd2a1f15efb5564a054111edaec5ec"};
 
 const struct fairlock_script fairlock_shared_script = {
     {common, hand_over, share, shared}, 9147, "50597064214af3d51329395b1f4b3795829ba085"};

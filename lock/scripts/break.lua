@@ -5,6 +5,7 @@
 -- ARGV  id     of the holder; * whoever it is: of a lock that is shared, all of them
 --       mode   -1 to end the hold, -2 to ask its holder
 --       token  of the hold; none: whichever it is
+--       and, as a second argument, who does it and why, with a space before it; or nothing
 -- Reply {1, 0, now}   ended; or the holder was sent the token, which asks it to release
 --       {0, 0, now}   free, or another hold by now: nothing was done
 --       {0, 1, now}   that hold, but its holder does not listen, or has no token: it cannot be asked
@@ -24,12 +25,13 @@ local function listens(waiter)
 end
 
 -- Those who waited, or held, are to ask; and people are to find who did it. When nothing is left to be done: so a refusal does no harm.
+local said = ARGV[2] or ''
 local broken -- the newest of the tokens whose holds end
 local function tell(ids)
-  if broken and notes[1] then redis.pcall('hset', meta, 'broken', broken .. ' ' .. now) end
+  if broken and notes[1] then redis.pcall('hset', meta, 'broken', broken .. ' ' .. now .. said) end
   for _, told in ipairs(ids) do
     local how, channel = listens(told)
-    if how then redis.pcall(how, channel, '0') end
+    if how then redis.pcall(how, channel, '0' .. said) end
   end
 end
 
@@ -59,7 +61,7 @@ if mode == '-2' then
   for _, holder in ipairs(named) do
     local how, channel = listens(holder)
     if how and named[holder] then
-      call(how, channel, named[holder])
+      call(how, channel, named[holder] .. said)
       asked = 1
     end
   end

@@ -347,7 +347,8 @@ test_last_hold() {
   ends 79 $holder
   expect 0 "$fairlock" status a
   printed "a: free, last held by $(redis hget 'fairlock:{a}' holder) (token "
-  printed ' s, broken, nobody waits'
+  printed ' s, broken by '
+  printed "$(id -un)@"
   same "$(last end)" broken
 
   run a sleep 60 2>"$dir/err.holder" &
@@ -379,6 +380,38 @@ test_last_hold() {
   expect 0 "$fairlock" status a
   printed 'last held by x\x1b[2J:1 (token '
   printed ', broken by anna@\x1b[2J\x0aevil, nobody waits'
+}
+
+# Who breaks a lock, and why: for the holder, for status, and for people only, so escaped.
+test_break_reason() {
+  reason=$(printf 'stuck on NFS\033[2J\n"since" 4') who=$(id -un)@$(uname -n | sed 's/\..*//')
+  shown='stuck on NFS\x1b[2J\x0a"since" 4'
+  for words in '' '-n' '-s'; do
+    run $words --on-ask ignore a sleep 60 2>"$dir/err.holder" &
+    holder=$!
+    eventually heard_by_all a
+    expect 1 "$fairlock" break --ask --reason "$reason" -w 0 a
+    eventually grep -qF "a is asked for by an operator: $who $shown; sent nothing" "$dir/err.holder"
+    expect 0 "$fairlock" break --yes --reason "$reason" a
+    ends 79 $holder
+    grep -qF "a is lost: it was broken by $who $shown; ending the command" "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
+    expect 0 "$fairlock" status a
+    printed " s, broken by $who $shown, nobody waits"
+    same "$(last broken_by)" "$who $reason"
+  done
+  expect 64 "$fairlock" break --yes --reason '' a
+  expect 64 "$fairlock" break --yes --reason "$(printf '%129s' x)" a
+  run a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  expect 0 "$fairlock" break --yes --reason "$(printf '%0128d' 7)" a
+  ends 79 $holder
+  same "$(last broken_by)" "$who $(printf '%0128d' 7)"
+}
+
+# heard_by_all NAME: whoever holds it listens
+heard_by_all() {
+  [ "$("$fairlock" status --json "$1" | jq '.holders | length > 0 and all(.listens)')" = true ]
 }
 
 # A lock that cannot be read is broken only if nobody in particular is meant.
@@ -456,7 +489,7 @@ test_break_ask() {
     printed "a: asked $owner to release it"
     printed 'a: the hold has ended'
     ends 143 $holder
-    grep -q 'a is asked for by an operator; sent term to the command' "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
+    grep -q "a is asked for by an operator: $(id -un)@.*; sent term to the command" "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
     kill $next
     ends 143 $next
   done
@@ -490,7 +523,7 @@ test_break_ask_of_one_that_is_stopped() {
   done
   sleep 7
   kill -CONT $holder
-  eventually grep -q 'a is asked for by an operator; sent nothing to the command' "$dir/err.holder"
+  eventually grep -q 'a is asked for by an operator: .*; sent nothing to the command' "$dir/err.holder"
   ! grep -v 'is asked for' "$dir/err.holder" || fail 'it took that for a loss'
   kill $holder
   ends 143 $holder
@@ -505,7 +538,7 @@ test_break_ask_ignored() {
   expect 0 "$fairlock" break --ask a
   expect 1 "$fairlock" break --ask --wait 0.5 a
   said 'a: its holder has not released it'
-  eventually grep -q 'a is asked for by an operator; sent nothing to the command' "$dir/err.holder"
+  eventually grep -q 'a is asked for by an operator: .*; sent nothing to the command' "$dir/err.holder"
   ! dead $holder || fail 'it has ended'
   kill $holder
   ends 143 $holder
@@ -732,6 +765,6 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status last_hold status_json more_than_is_kept status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
+run_tests status last_hold status_json more_than_is_kept status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_reason break_unread break_on_a_terminal break_ask \
   break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder pods id watch \
   watch_without_an_output watch_on_a_terminal colours watch_outlives_the_connection

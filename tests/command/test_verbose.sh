@@ -121,7 +121,7 @@ test_asked() {
   for count in 1 2; do
     expect 0 "$fairlock" break --ask a
     eventually counts $count ': an operator asks for the hold with token ' "$dir/err.holder"
-    eventually counts $count 'a is asked for by an operator; sent nothing' "$dir/err.holder"
+    eventually counts $count "; sent nothing to the command" "$dir/err.holder"
   done
   # another program may say who asks, and why: anything, printed as a terminal can show it
   token=$(redis hget 'fairlock:{a}' token)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fairlock_log.h"
 #include "harness.h"
 
 static struct client here;  /* holds */
@@ -200,6 +201,63 @@ static void test_told(void)
     CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
     end_asked();
   }
+}
+
+static char asking_words[256];
+
+static void note_asking(struct fairlock *handle, const struct fairlock_asking *asking,
+                        void *context)
+{
+  count_asked(handle, asking, context);
+  memset(asking_words, 0, sizeof asking_words);
+  if (asking->size > 0) memcpy(asking_words, asking->words, asking->size);
+}
+
+static char breaking_words[256];
+
+static void note_breaking(enum fairlock_log_event event, int status, const char *text,
+                          void *context)
+{
+  (void)status;
+  (void)context;
+  if (event == FAIRLOCK_LOG_BROKEN)
+    (void)snprintf(breaking_words, sizeof breaking_words, "%s", text);
+}
+
+/* Who asks, or breaks, and why: for the holder, and for who looks at the lock then. */
+static void test_words(void)
+{
+  static const char words[] = "anna@ops-1 stuck, \"since\" 4\n";
+  static struct fairlock_log log = {.function = note_breaking};
+  struct fairlock_target hold = {.token = FAIRLOCK_ANY_TOKEN, .words = words};
+  begin();
+  asked = 0;
+  breaking_words[0] = 0;
+  client_prepare(&here, server.port);
+  here.config.asked = note_asking;
+  here.config.asked_context = &asked;
+  client_start(&here);
+  client_open(&there, server.port);
+  CHECK_EQUAL(fairlock_set_log(&here.client, &log), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&mine, &here.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&next, &there.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&tool, &there.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_ask_release(&tool, &hold), FAIRLOCK_PENDING);
+  CHECK_EQUAL(await_result(&there, &tool), FAIRLOCK_OK);
+  AWAIT(asked > 0, service_for(&here, 10));
+  CHECK_BYTES(asking_words, strlen(asking_words), words, strlen(words));
+  CHECK_EQUAL(fairlock_start_force_release(&tool, &hold), FAIRLOCK_PENDING);
+  CHECK_EQUAL(await_result(&there, &tool), FAIRLOCK_OK);
+  AWAIT(here.losses > 0, service_for(&here, 10));
+  CHECK_EQUAL(here.losses, 1);
+  CHECK_BYTES(breaking_words, 2, "0 ", 2);
+  CHECK_BYTES(breaking_words + 2, strlen(breaking_words + 2), words, strlen(words));
+  look();
+  CHECK_EQUAL(report.last.end, FAIRLOCK_LAST_BROKEN);
+  CHECK_BYTES(last_words, strlen(last_words), words, strlen(words));
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  end_asked();
 }
 
 /* A message that comes for nothing ends no hold: the renewal finds it as it was. */
@@ -574,6 +632,7 @@ const struct check_test check_tests[] = {
     {"break: a hold of Redisson's", test_redissons_hold},
     {"break: who listens is told at once", test_told},
     {"break: who is told for nothing holds", test_told_in_vain},
+    {"break: who does it, and why", test_words},
     {"ask: the holder is told", test_ask},
     {"ask: one that does not listen, or ignores it", test_ask_in_vain},
     {"ask: by shard", test_ask_by_shard},

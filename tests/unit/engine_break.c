@@ -54,6 +54,48 @@ void test_force_release(void)
   CHECK(strstr(output, " 0 1000\r\n") != NULL);
 }
 
+/* Who it is, and why, is sent behind that, and is of the form that others read. */
+void test_force_release_words(void)
+{
+  static char longest[64 + 1 + 128 + 2];
+  static const char *const bad[] = {"7 why", " why", "1"};
+  static const char *const good[] = {"anna@ops-1 stuck on NFS", "a", "a  b", "a 7"};
+  struct fairlock_target named = {.token = 42};
+  begin();
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    named.words = bad[i];
+    CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_INVALID);
+    CHECK_EQUAL(fairlock_engine_ask(&a, &named, now), FAIRLOCK_INVALID);
+  }
+  memset(longest, 'x', sizeof longest - 1);
+  named.words = longest;
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now),
+              FAIRLOCK_INVALID); /* no word may be so long */
+  longest[64] = ' ';
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_INVALID); /* a byte too many */
+  CHECK(sends_nothing());
+  longest[64 + 1 + 128] = 0;
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 42\r\n$194\r\n xxx"));
+  answer(1, 0, 0);
+  longest[64] = 'x';
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_INVALID);
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    named.words = good[i];
+    CHECK_EQUAL(fairlock_engine_ask(&a, &named, now), FAIRLOCK_PENDING);
+    char argument[64] = "\r\n ";
+    strcat(strcat(argument, good[i]), "\r\n");
+    CHECK(sends(argument) && strstr(output, " 42\r\n$") != NULL);
+    answer(1, 0, 0);
+  }
+  for (int i = 0; i < 2; i++) {
+    named.words = i == 0 ? "" : NULL;
+    CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_PENDING);
+    CHECK(sends(" 42\r\n$0\r\n\r\n"));
+    answer(1, 0, 0);
+  }
+}
+
 /* A hold that no request can name, or that there cannot be: nothing is sent. */
 void test_force_release_of_nothing(void)
 {

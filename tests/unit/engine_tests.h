@@ -225,6 +225,7 @@ void test_long_round_trip_is_forgotten(void);
 
 /* engine_inspect.c */
 void test_force_release(void);
+void test_force_release_words(void);
 void test_force_release_of_nothing(void);
 void test_force_release_again(void);
 void test_noscript_of_queries(void);

@@ -169,6 +169,7 @@ const struct check_test check_tests[] = {
     {"the longest offline_ms", test_longest_patience},
     /* engine_inspect.c */
     {"force-release", test_force_release},
+    {"force-release: who and why", test_force_release_words},
     {"force-release: no such hold", test_force_release_of_nothing},
     {"force-release again", test_force_release_again},
     {"NOSCRIPT of what looks or breaks", test_noscript_of_queries},
