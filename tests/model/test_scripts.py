@@ -192,7 +192,7 @@ class Call:
 class Run:
     """One run: what the server has of it, as far as that is known beside the model."""
 
-    OF_SERVER = ("newest", "counts", "queue", "shares", "until", "ends", "words", "fields", "scores", "heard_at",
+    OF_SERVER = ("newest", "counts", "queue", "shares", "until", "ends", "words", "fields", "ended", "scores", "heard_at",
                  "queue_until", "notes_until")
 
     def __init__(self, server, seed, tick, less, values):
