@@ -157,10 +157,10 @@ struct fairlock_target {
   const char *holder; /* its id, as reported, with a NUL; NULL: any. One that no client makes, as it
                          is empty, is *, or has white space, is FAIRLOCK_INVALID. A holder without
                          tokens, such as Redisson's, is meant also in a new hold */
-  const char
-      *words; /* who asks for this, a word of at most 64 bytes that does not begin with a digit, and
-                         perhaps a space and why, at most 128 bytes, with a NUL; or FAIRLOCK_INVALID. Its
-                         holder is told, and so is who inspects the lock. NULL, "": it is not said */
+  const char *words;  /* who asks for this, a word of at most 64 bytes that does not begin with a
+                         digit, and perhaps a space and why, at most 128 bytes, with a NUL: else
+                         FAIRLOCK_INVALID. The holder is told, and so is who inspects the lock. NULL,
+                         "": it is not said */
 
   /* the rest is private */
   struct fairlock_target_state own;

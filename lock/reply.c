@@ -290,8 +290,8 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
     size -= length;
   }
   bool alone = count == 1 && (size == 0 || *text < '0' || *text > '9');
-  uint32_t claim_ms =
-      0; /* one that is longer than this can tell is too long to be believed anyway */
+  uint32_t claim_ms = 0;
+  /* a claim that is longer than this can tell is too long to be believed anyway */
   if (count == 3) claim_ms = numbers[2] > UINT32_MAX ? UINT32_MAX : (uint32_t)numbers[2];
   if (claim_ms == 0 && !alone) numbers[0] = 0;
   numbers[2] = claim_ms;

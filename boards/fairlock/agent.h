@@ -71,7 +71,10 @@ enum agent_news {
   /* the system has refused what text says: status is an errno value. The agent has ended */
   AGENT_UNABLE,
   AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: text */
-  /* the lock is gone: FAIRLOCK_LOST, text as FAIRLOCK_LOG_BROKEN, or ""; or its lease ends soon: status says why it is not renewed */
+  /*
+   * the lock is gone: FAIRLOCK_LOST, text as FAIRLOCK_LOG_BROKEN, or ""; or its lease ends soon: status
+   * says why it is not renewed
+   */
   AGENT_LOST,
   AGENT_RELEASED, /* the status of the release. The agent has ended, or lingers */
   AGENT_EVENT,    /* something has happened to the connection, for --verbose    */

@@ -24,7 +24,8 @@ local function listens(waiter)
   return how, channel
 end
 
--- Those who waited, or held, are to ask; and people are to find who did it. When nothing is left to be done: so a refusal does no harm.
+-- Those who waited, or held, are to ask; and people are to find who did it. When nothing is left to be done: so
+-- a refusal does no harm.
 local said = ARGV[2] or ''
 local broken -- the newest of the tokens whose holds end
 local function tell(ids)

@@ -384,8 +384,8 @@ test_last_hold() {
 
 # Who breaks a lock, and why: for the holder, for status, and for people only, so escaped.
 test_break_reason() {
-  reason=$(printf 'stuck on NFS\033[2J\n"since" 4') who=$(id -un)@$(uname -n | sed 's/\..*//')
-  shown='stuck on NFS\x1b[2J\x0a"since" 4'
+  reason=$(printf 'st\303\274ck\377 on NFS\033[2J\n"since"\\ 4') who=$(id -un)@$(uname -n | sed 's/\..*//')
+  shown='stück\xff on NFS\x1b[2J\x0a"since"\\ 4'
   for words in '' '-n' '-s'; do
     run $words --on-ask ignore a sleep 60 2>"$dir/err.holder" &
     holder=$!
@@ -397,7 +397,8 @@ test_break_reason() {
     grep -qF "a is lost: it was broken by $who $shown; ending the command" "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
     expect 0 "$fairlock" status a
     printed " s, broken by $who $shown, nobody waits"
-    same "$(last broken_by)" "$who $reason"
+    same "$(last broken_by)" "$(printf '%s' "$who $reason" | sed "s/$(printf '\377')/$(printf '\357\277\275')/")"
+    same "$(last broken_by_hex)" "$(printf '%s' "$who $reason" | od -An -v -tx1 | tr -d ' \n')"
   done
   expect 64 "$fairlock" break --yes --reason '' a
   expect 64 "$fairlock" break --yes --reason "$(printf '%129s' x)" a

@@ -260,6 +260,33 @@ static void test_words(void)
   end_asked();
 }
 
+/* Words that the holder has no room for: it is told all the same, and who looks sees them. */
+static void test_words_without_room(void)
+{
+  static char words[64 + 1 + 128 + 1];
+  struct fairlock_target hold = {.token = FAIRLOCK_ANY_TOKEN, .words = words};
+  memset(words, 'x', sizeof words - 1);
+  words[64] = ' ';
+  begin();
+  client_prepare(&here, server.port);
+  here.config.lease_ms = 300000;
+  here.config.receive_size = FAIRLOCK_RECEIVE_SIZE(6U, 0U);
+  client_start(&here);
+  client_open(&there, server.port);
+  CHECK_EQUAL(fairlock_init(&mine, &here.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&next, &there.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&tool, &there.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&mine, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_start_force_release(&tool, &hold), FAIRLOCK_PENDING);
+  CHECK_EQUAL(await_result(&there, &tool), FAIRLOCK_OK);
+  CHECK(lost_after_ms(began) < 10000);
+  look();
+  CHECK_BYTES(last_words, strlen(last_words), words, strlen(words));
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  end_asked();
+}
+
 /* A message that comes for nothing ends no hold: the renewal finds it as it was. */
 static void test_told_in_vain(void)
 {
@@ -633,6 +660,7 @@ const struct check_test check_tests[] = {
     {"break: who listens is told at once", test_told},
     {"break: who is told for nothing holds", test_told_in_vain},
     {"break: who does it, and why", test_words},
+    {"break: words without room", test_words_without_room},
     {"ask: the holder is told", test_ask},
     {"ask: one that does not listen, or ignores it", test_ask_in_vain},
     {"ask: by shard", test_ask_by_shard},
