@@ -39,6 +39,28 @@ static void write_argument(struct resp_writer *writer, const struct fairlock_req
   resp_write_end(writer);
 }
 
+static void write_arguments(struct resp_writer *writer, const struct fairlock_request *request)
+{
+  const char *words = target_of(request->handle)->words;
+  size_t size = words != NULL ? strlen(words) : 0;
+  write_argument(writer, request);
+  resp_write_header(writer, RESP_BULK_STRING, (int64_t)(size > 0 ? size + 1 : 0));
+  if (size > 0) resp_write_raw(writer, " ", 1);
+  resp_write_raw(writer, words, size);
+  resp_write_end(writer);
+}
+
+/* True if others can read what is said as FORMAT.md has it: who, which does not begin with a digit, and why. */
+static bool can_be_said(const char *words)
+{
+  size_t who = 0;
+  if (words == NULL || *words == 0) return true;
+  while (words[who] != 0 && words[who] != ' ')
+    who++;
+  bool digit = *words >= '0' && *words <= '9';
+  return who > 0 && who <= 64 && !digit && strlen(words) <= who + 129;
+}
+
 /*
  * True if the request can name this hold: the holder's id has no space, because that separates
  * words, and is not *, which stands for any holder; and the token is one that a hold can have, or 0
@@ -68,9 +90,9 @@ static int end_break(struct fairlock_engine *engine)
 }
 
 static const struct fairlock_query breaking = {.script = &fairlock_break_script,
-                                               .words = 8,
+                                               .words = 9,
                                                .text = BREAK_TEXT,
-                                               .write = write_argument,
+                                               .write = write_arguments,
                                                .element = fairlock_reply_take_number,
                                                .end = end_break};
 
@@ -78,7 +100,7 @@ static int begin_breaking(struct fairlock *handle, struct fairlock_target *targe
                           uint32_t now)
 {
   handle->engine->now = now;
-  if (!can_be_named(target)) return FAIRLOCK_INVALID;
+  if (!can_be_named(target) || !can_be_said(target->words)) return FAIRLOCK_INVALID;
   int status = fairlock_handle_begin_query(handle, &target->own.inquiry);
   if (status != FAIRLOCK_PENDING) return status;
   target->own.inquiry.query = &breaking;

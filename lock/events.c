@@ -31,21 +31,23 @@ static void log_text(const struct fairlock_log *log, enum fairlock_log_event kin
 }
 
 /*
- * True if the event was a message that asks a holder to release: its text is the token of the hold, and
- * perhaps words, of which the first does not begin with a digit.
+ * Whether the event was a message that asks a holder to release, FAIRLOCK_LOG_ASKED, whose text is the token
+ * of the hold, or tells it that this was broken, FAIRLOCK_LOG_BROKEN, with 0; 0: neither. Behind that may be
+ * words, of which the first does not begin with a digit.
  */
-static bool asks_holder(const struct fairlock_engine *engine, const struct resp_event *event)
+static int told_holder(const struct fairlock_engine *engine, const struct resp_event *event)
 {
   const struct fairlock *handle = engine->addressee;
   int64_t token;
-  if (engine->value_type != RESP_PUSH || engine->push_type != PUSH_MESSAGE) return false;
-  if (engine->element != 3 || event->depth != 1 || handle == NULL || !holding(handle)) return false;
+  if (engine->value_type != RESP_PUSH || engine->push_type != PUSH_MESSAGE) return 0;
+  if (engine->element != 3 || event->depth != 1 || handle == NULL || !holding(handle)) return 0;
   size_t at = 0;
   while (at < event->size && event->data[at] != ' ')
     at++;
-  if (at + 1 < event->size && event->data[at + 1] >= '0' && event->data[at + 1] <= '9')
-    return false;
-  return resp_parse_number(event->data, at, &token) && (uint64_t)token == handle->token;
+  if (at + 1 < event->size && event->data[at + 1] >= '0' && event->data[at + 1] <= '9') return 0;
+  if (!resp_parse_number(event->data, at, &token)) return 0;
+  if (token == 0) return FAIRLOCK_LOG_BROKEN;
+  return (uint64_t)token == handle->token ? FAIRLOCK_LOG_ASKED : 0;
 }
 
 /*
@@ -63,7 +65,8 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
     log_event(log, FAIRLOCK_LOG_CONNECTED, FAIRLOCK_OK, NULL);
   }
   if (error && !redirected(engine)) log_text(log, FAIRLOCK_LOG_REFUSED, FAIRLOCK_REFUSED, event);
-  if (asks_holder(engine, event)) log_text(log, FAIRLOCK_LOG_ASKED, FAIRLOCK_OK, event);
+  int told = told_holder(engine, event);
+  if (told != 0) log_text(log, (enum fairlock_log_event)told, FAIRLOCK_OK, event);
   return true;
 }
 

@@ -213,8 +213,9 @@ struct fairlock_config {
   void *lost_context;      /* passed to lost */
   fairlock_ended_fn ended; /* NULL: none */
   void *ended_context;     /* passed to ended */
-  fairlock_asked_fn asked; /* NULL: none. With it, all holders listen, also after a try; with a
-                              fixed lease, only until the connection breaks */
+  fairlock_asked_fn asked; /* NULL: none. With it, all holders listen, also after a try, and learn
+                              of a fairlock_force_release() at once; with a fixed lease, they listen
+                              only until the connection breaks */
   void *asked_context;     /* passed to asked */
 };
 

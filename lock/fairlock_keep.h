@@ -62,8 +62,7 @@ struct fairlock_keeping {
  * an acquire begins another hold at the server. The keep ends when any client queues, which holds
  * two round trips later, or an operator asks. Until then the lock is not held:
  * fairlock_remaining_ms(), _hold_count() and _token() are 0, any task may acquire, and `lost` is
- * not called. Others see a holder: a try is refused, and a fairlock_force_release() is not noticed,
- * until the keep ends.
+ * not called. Others see a holder: a try is refused, until the keep ends.
  *
  * Some task has to service the client. Before it exits, a program calls fairlock_deinit() for each
  * handle, or what is kept stays held until its lease ends. If nobody has done so for 100 ms, an

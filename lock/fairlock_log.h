@@ -25,10 +25,13 @@ enum fairlock_log_event {
   FAIRLOCK_LOG_REDIRECTED,    /* a Sentinel or a node sends us elsewhere. text: "host:port" */
   FAIRLOCK_LOG_REFUSED,       /* the server has refused a request, for now or for good. text: as
                                  fairlock_error(), which begins with a code such as NOPERM */
-  FAIRLOCK_LOG_ASKED          /* as fairlock_asked_fn. text: the token of the hold, and who asks and
+  FAIRLOCK_LOG_ASKED,         /* as fairlock_asked_fn. text: the token of the hold, and who asks and
                                  why, as they were sent, cut off to FAIRLOCK_ERROR_SIZE. Without
                                  `asked`, only holders that have waited in the queue, or keep their
                                  locks, listen */
+  FAIRLOCK_LOG_BROKEN /* a message, which anybody may have sent, says that the hold was ended
+                                 by force: `lost` follows if it was. text: "0", and who did it and
+                                 why, as above */
 };
 
 /*

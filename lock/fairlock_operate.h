@@ -32,6 +32,29 @@ enum fairlock_life {
                             renewals */
 };
 
+/* How the last hold of a lock has ended. */
+enum fairlock_last_end {
+  FAIRLOCK_LAST_EXPIRED,  /* not by a release: its lease ran out, or its key was deleted */
+  FAIRLOCK_LAST_RELEASED, /* it was released, or given up */
+  FAIRLOCK_LAST_BROKEN    /* by fairlock_force_release() or `fairlock break` */
+};
+
+/*
+ * The last hold of a free lock, if that is known: for one or two days, and not of Redisson's. If it was
+ * shared, who came last, and when and how the last of all holds ended that did not expire.
+ */
+struct fairlock_last {
+  const char *id;             /* of its holder, without a NUL; NULL: not known, and the rest is 0 */
+  size_t id_size;             /* bytes at id. It is "?" if the receive buffer has no room for it */
+  uint64_t token;             /* its fencing token, which is the server's time when it began, in us
+                                 since 1970, or slightly more */
+  int64_t lasted_ms;          /* for how long it was held; -1: not known */
+  enum fairlock_last_end end; /* how it has ended */
+  const char *words;          /* who broke it, and perhaps a space and why, without a NUL: as for
+                                 struct fairlock_asking */
+  size_t words_size;          /* how many; 0: nobody has said it */
+};
+
 /* One entry of an inspection. The second part is for place 0 alone. */
 struct fairlock_report {
   const char *id;          /* of the holder or waiter, without a NUL; NULL: the lock is free */
@@ -59,6 +82,8 @@ struct fairlock_report {
      between them, without a NUL. 0 bytes: fewer, or the id is "?" */
   const char *limits;
   size_t limits_size;
+
+  struct fairlock_last last; /* of a free lock */
 };
 
 /*
@@ -81,8 +106,10 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 /*
  * Ends the hold of the lock called name, and hands the lock to the next in line. token: only a hold
  * with this fencing token, as reported; FAIRLOCK_ANY_TOKEN: whoever holds, or all who share it.
- * Until its next renewal or release the holder believes that it holds, and so does a waiter whose
- * grant is on its way: where that matters, fence with the token.
+ * The holder is told at once, by a message, and renews, which finds that its hold is lost: if it
+ * listens, as with `asked` of its configuration, or after a wait in the queue, and renews its lease.
+ * Otherwise, or if the message is lost, it believes that it holds until its next renewal or release.
+ * So does a waiter whose grant is on its way. Where that matters, fence with the token.
  *   FAIRLOCK_OK        it has ended; during a fail-over, perhaps on the old master alone: inspect
  *       again
  *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold: nothing was done, or that hold was
@@ -130,6 +157,10 @@ struct fairlock_target {
   const char *holder; /* its id, as reported, with a NUL; NULL: any. One that no client makes, as it
                          is empty, is *, or has white space, is FAIRLOCK_INVALID. A holder without
                          tokens, such as Redisson's, is meant also in a new hold */
+  const char *words;  /* who asks for this, a word of at most 64 bytes that does not begin with a
+                         digit, and perhaps a space and why, at most 128 bytes, with a NUL: else
+                         FAIRLOCK_INVALID. The holder is told, and so is who inspects the lock. NULL,
+                         "": it is not said */
 
   /* the rest is private */
   struct fairlock_target_state own;

@@ -852,7 +852,8 @@ static void on_grant(struct fairlock *handle, const int64_t message[3])
 /*
  * A message came on the handle's channel: {token, time, claim_ms}. claim_ms > 0: the lock was
  * granted at this time of the server, for claim_ms. claim_ms 0: the message asks the holder with
- * this token to release; a waiter asks the server now. words: what is behind the token.
+ * this token to release, and without a token tells a holder to renew now; a waiter asks the server
+ * now. words: what is behind the token.
  */
 void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3],
                                 const uint8_t *words, size_t size)
@@ -866,6 +867,8 @@ void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3
     if (config->asked != NULL && !grant && (uint64_t)message[0] == handle->token) {
       const struct fairlock_asking asking = {handle->token, (const char *)words, size};
       config->asked(handle, &asking, config->asked_context);
+    } else if ((uint32_t)message[0] == 0 && handle->flags & RENEWS) {
+      send_now(handle); /* the hold may have been ended by force, which the renewal finds out */
     }
   } else if (handle->phase == FREE && grant) {
     handle->flags |= OWED;

@@ -8,12 +8,17 @@
 #include "fairlock_operate.h"
 #include "internal.h"
 
+#include <string.h>
+
 /*
  * Of values: four numbers of a holder, the last of them its kind, or two of a waiter, and how many of
  * both there are.
  */
 enum { TTL, FENCE, COUNT, KIND, TOTAL };
 enum { HOLDER_SIZE = 5, WAITER_SIZE = 3 };
+
+/* Of a lock that nobody holds, as of a key that is not there. */
+#define FREE_TTL (-2)
 
 _Static_assert(TOTAL < VALUES, "there is room for the numbers");
 
@@ -52,11 +57,32 @@ static void judge(struct fairlock_report *report)
   report->life = 3 * unheard_ms > 2 * lease_ms ? FAIRLOCK_LIFE_DEAD : FAIRLOCK_LIFE_ALIVE;
 }
 
-/* Nobody holds it. */
-static void free_lock(struct fairlock_report *report)
+/* The last hold of a free lock. Behind its holder's id, which has no space, may be words. */
+static void take_last(const struct fairlock_engine *engine, struct fairlock_last *last,
+                      const char *id, size_t size)
 {
+  const int64_t *values = engine->values;
+  uint16_t end = (uint16_t)values[COUNT];
+  const char *words = memchr(id, ' ', size);
+  last->id = id;
+  last->id_size = words != NULL ? (size_t)(words - id) : size;
+  last->token = (uint64_t)values[FENCE];
+  last->lasted_ms = values[KIND];
+  if (end == FAIRLOCK_LAST_RELEASED) last->end = FAIRLOCK_LAST_RELEASED;
+  if (end == FAIRLOCK_LAST_BROKEN) last->end = FAIRLOCK_LAST_BROKEN;
+  if (words == NULL) return;
+  last->words = words + 1;
+  last->words_size = size - last->id_size - 1;
+}
+
+/* Nobody holds it. */
+static void free_lock(const struct fairlock_engine *engine, struct fairlock_report *report)
+{
+  if (report->id_size > 0) take_last(engine, &report->last, report->id, report->id_size);
+  report->ttl_ms = FREE_TTL;
+  report->unheard_ms = -1;
   report->id = NULL;
-  report->kind = FAIRLOCK_KIND_NONE;
+  report->id_size = 0;
 }
 
 /* Before the id of the first of those who share may stand limits, each with a space behind it. */
@@ -78,19 +104,22 @@ static void take_holder(const struct fairlock_engine *engine, struct fairlock_re
 {
   const int64_t *values = engine->values;
   uint32_t limit = (uint32_t)((uint64_t)values[COUNT] >> 16);
+  report->outdated = (uint64_t)values[COUNT] >> 48 != 0;
+  report->waiter_count = waiters_of(engine);
+  if (values[TTL] == FREE_TTL || report->id_size == 0) {
+    free_lock(engine, report);
+    return;
+  }
   report->ttl_ms = values[TTL];
   report->token = (uint64_t)values[FENCE];
   report->hold_count = (uint32_t)(values[COUNT] & UINT16_MAX);
   report->shares = limit > 0;
   report->limit = limit > 0 ? limit - 1 : 0;
-  report->outdated = (uint64_t)values[COUNT] >> 48 != 0;
   take_kind(report, (uint64_t)values[KIND]);
-  report->waiter_count = waiters_of(engine);
   report->holder_index = (engine->element - 1) / HOLDER_SIZE;
   if (report->shares && report->holder_index == 0) take_limits(report);
   judge(report);
-  if (report->id_size > 0) report->holder_count = holders_of(engine);
-  else free_lock(report);
+  report->holder_count = holders_of(engine);
 }
 
 static void take_waiter(const struct fairlock_engine *engine, uint32_t element,

@@ -291,10 +291,8 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
   }
   bool alone = count == 1 && (size == 0 || *text < '0' || *text > '9');
   uint32_t claim_ms = 0;
-  if (count == 3) {
-    claim_ms = FAIRLOCK_WAITER_MAX_MS;
-    if (numbers[2] < FAIRLOCK_WAITER_MAX_MS) claim_ms = (uint32_t)numbers[2];
-  }
+  /* a claim that is longer than this can tell is too long to be believed anyway */
+  if (count == 3) claim_ms = numbers[2] > UINT32_MAX ? UINT32_MAX : (uint32_t)numbers[2];
   if (claim_ms == 0 && !alone) numbers[0] = 0;
   numbers[2] = claim_ms;
   fairlock_handle_on_message(engine->addressee, numbers, text, size);

@@ -19,416 +19,426 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'\'', ','}, /* \201: "'," */
     {'(', '\''}, /* \202: "('" */
     {')', '\n'}, /* \203: ")\n" */
-    {' ', 't'}, /* \204: " t" */
-    {'a', 'l'}, /* \205: "al" */
-    {'c', 0205}, /* \206: "cal" */
+    {'a', 'l'}, /* \204: "al" */
+    {'c', 0204}, /* \205: "cal" */
+    {'f', ' '}, /* \206: "f " */
     {' ', 'a'}, /* \207: " a" */
-    {'d', '\n'}, /* \210: "d\n" */
-    {0200, 0210}, /* \211: "end\n" */
+    {0200, 'd'}, /* \210: "end" */
+    {0210, '\n'}, /* \211: "end\n" */
     {'l', 'o'}, /* \212: "lo" */
-    {0212, 0206}, /* \213: "local" */
-    {'i', 'f'}, /* \214: "if" */
-    {'h', 0200}, /* \215: "hen" */
-    {'n', 'd'}, /* \216: "nd" */
-    {0204, 0215}, /* \217: " then" */
-    {0213, ' '}, /* \220: "local " */
-    {0214, ' '}, /* \221: "if " */
+    {'t', 'h'}, /* \213: "th" */
+    {0212, 0205}, /* \214: "local" */
+    {0214, ' '}, /* \215: "local " */
+    {'i', 0206}, /* \216: "if " */
+    {0213, 0200}, /* \217: "then" */
+    {'n', 'd'}, /* \220: "nd" */
+    {' ', 0217}, /* \221: " then" */
     {'a', 0202}, /* \222: "a('" */
-    {0207, 0216}, /* \223: " and" */
+    {0207, 0220}, /* \223: " and" */
     {'r', 'e'}, /* \224: "re" */
     {'0', '0'}, /* \225: "00" */
     {'o', 'r'}, /* \226: "or" */
-    {'s', 'e'}, /* \227: "se" */
-    {0223, ' '}, /* \230: " and " */
+    {0223, ' '}, /* \227: " and " */
+    {'s', 'e'}, /* \230: "se" */
     {'.', '.'}, /* \231: ".." */
     {0226, ' '}, /* \232: "or " */
-    {0217, '\n'}, /* \233: " then\n" */
-    {',', '\''}, /* \234: ",'" */
-    {'e', 'l'}, /* \235: "el" */
-    {0201, 'c'}, /* \236: "',c" */
+    {',', '\''}, /* \233: ",'" */
+    {'e', 'l'}, /* \234: "el" */
+    {0201, 'c'}, /* \235: "',c" */
+    {0221, '\n'}, /* \236: " then\n" */
     {'=', '='}, /* \237: "==" */
     {'n', 'o'}, /* \240: "no" */
     {0240, 't'}, /* \241: "not" */
-    {0203, 0220}, /* \242: ")\nlocal " */
-    {0222, 'h'}, /* \243: "a('h" */
-    {'\'', 0231}, /* \244: "'.." */
-    {'u', 'b'}, /* \245: "ub" */
-    {' ', 0232}, /* \246: " or " */
-    {0207, 0202}, /* \247: " a('" */
-    {0224, 't'}, /* \250: "ret" */
-    {0250, 'u'}, /* \251: "retu" */
-    {0251, 'r'}, /* \252: "retur" */
-    {0252, 'n'}, /* \253: "return" */
-    {'%', 'd'}, /* \254: "%d" */
-    {'\n', 0220}, /* \255: "\nlocal " */
-    {')', 0211}, /* \256: ")end\n" */
-    {0203, 0221}, /* \257: ")\nif " */
-    {0217, ' '}, /* \260: " then " */
+    {'\'', 0231}, /* \242: "'.." */
+    {0203, 0216}, /* \243: ")\nif " */
+    {'\n', 0215}, /* \244: "\nlocal " */
+    {0203, 0215}, /* \245: ")\nlocal " */
+    {0222, 'h'}, /* \246: "a('h" */
+    {'u', 'b'}, /* \247: "ub" */
+    {0241, ' '}, /* \250: "not " */
+    {0207, 0202}, /* \251: " a('" */
+    {0224, 't'}, /* \252: "ret" */
+    {0252, 'u'}, /* \253: "retu" */
+    {0253, 'r'}, /* \254: "retur" */
+    {0254, 'n'}, /* \255: "return" */
+    {'%', 'd'}, /* \256: "%d" */
+    {')', 0211}, /* \257: ")end\n" */
+    {0221, ' '}, /* \260: " then " */
     {0201, 'h'}, /* \261: "',h" */
-    {0241, ' '}, /* \262: "not " */
+    {' ', 0232}, /* \262: " or " */
     {'e', 'x'}, /* \263: "ex" */
-    {'s', 0245}, /* \264: "sub" */
-    {0235, 0227}, /* \265: "else" */
-    {0225, '0'}, /* \266: "000" */
-    {'t', 0236}, /* \267: "t',c" */
-    {'~', '='}, /* \270: "~=" */
-    {',', 'b'}, /* \271: ",b" */
-    {'d', 0235}, /* \272: "del" */
-    {'o', 'n'}, /* \273: "on" */
-    {0201, 'j'}, /* \274: "',j" */
-    {' ', 0244}, /* \275: " '.." */
-    {'\'', ')'}, /* \276: "')" */
-    {'0', ','}, /* \277: "0," */
-    {0211, 0211}, /* \300: "end\nend\n" */
-    {'0', '\''}, /* \301: "0'" */
-    {'1', ','}, /* \302: "1," */
-    {'i', 's'}, /* \303: "is" */
-    {'c', 't'}, /* \304: "ct" */
-    {'(', 'b'}, /* \305: "(b" */
-    {0214, 0204}, /* \306: "if t" */
-    {'\n', 0221}, /* \307: "\nif " */
-    {0211, 0221}, /* \310: "end\nif " */
-    {':', 0264}, /* \311: ":sub" */
-    {0311, '('}, /* \312: ":sub(" */
-    {'m', 'a'}, /* \313: "ma" */
-    {0222, 'p'}, /* \314: "a('p" */
-    {0263, 'p'}, /* \315: "exp" */
-    {0315, 'i'}, /* \316: "expi" */
-    {0316, 0224}, /* \317: "expire" */
-    {0201, 'l'}, /* \320: "',l" */
-    {',', 'e'}, /* \321: ",e" */
-    {0253, '{'}, /* \322: "return{" */
-    {'+', ')'}, /* \323: "+)" */
-    {',', 'q'}, /* \324: ",q" */
-    {',', 'd'}, /* \325: ",d" */
-    {0247, 'h'}, /* \326: " a('h" */
+    {'s', 0247}, /* \264: "sub" */
+    {'\n', 0216}, /* \265: "\nif " */
+    {0234, 0230}, /* \266: "else" */
+    {0225, '0'}, /* \267: "000" */
+    {'t', 0235}, /* \270: "t',c" */
+    {'~', '='}, /* \271: "~=" */
+    {',', 'b'}, /* \272: ",b" */
+    {'d', 0234}, /* \273: "del" */
+    {' ', 0242}, /* \274: " '.." */
+    {'o', 'n'}, /* \275: "on" */
+    {'\n', 0211}, /* \276: "\nend\n" */
+    {0201, 'j'}, /* \277: "',j" */
+    {'\'', ')'}, /* \300: "')" */
+    {'0', ','}, /* \301: "0," */
+    {'0', '\''}, /* \302: "0'" */
+    {'1', ','}, /* \303: "1," */
+    {'i', 's'}, /* \304: "is" */
+    {'c', 't'}, /* \305: "ct" */
+    {'(', 'b'}, /* \306: "(b" */
+    {':', 0264}, /* \307: ":sub" */
+    {0307, '('}, /* \310: ":sub(" */
+    {'m', 'a'}, /* \311: "ma" */
+    {0222, 'p'}, /* \312: "a('p" */
+    {0263, 'p'}, /* \313: "exp" */
+    {0313, 'i'}, /* \314: "expi" */
+    {0314, 0224}, /* \315: "expire" */
+    {0201, 'm'}, /* \316: "',m" */
+    {',', 'e'}, /* \317: ",e" */
+    {'\'', 0274}, /* \320: "' '.." */
+    {0255, '{'}, /* \321: "return{" */
+    {'+', ')'}, /* \322: "+)" */
+    {',', 'q'}, /* \323: ",q" */
+    {',', 'd'}, /* \324: ",d" */
+    {0211, 0211}, /* \325: "end\nend\n" */
+    {0251, 'h'}, /* \326: " a('h" */
     {0237, '\''}, /* \327: "=='" */
     {0222, 'l'}, /* \330: "a('l" */
-    {'u', '='}, /* \331: "u=" */
-    {0313, 't'}, /* \332: "mat" */
-    {0243, 0227}, /* \333: "a('hse" */
-    {'\'', 0275}, /* \334: "' '.." */
-    {'f', '}'}, /* \335: "f}" */
-    {0224, 'd'}, /* \336: "red" */
-    {0336, 0303}, /* \337: "redis" */
-    {'u', 'n'}, /* \340: "un" */
-    {0253, ' '}, /* \341: "return " */
-    {'g', 'e'}, /* \342: "ge" */
-    {')', 0232}, /* \343: ")or " */
-    {0267, 0234}, /* \344: "t',c,'" */
-    {'l', 'e'}, /* \345: "le" */
-    {0272, 0236}, /* \346: "del',c" */
-    {0312, 0302}, /* \347: ":sub(1," */
-    {'i', 0216}, /* \350: "ind" */
-    {'r', '['}, /* \351: "r[" */
-    {'+', '1'}, /* \352: "+1" */
-    {0234, '1'}, /* \353: ",'1" */
-    {0225, 0266}, /* \354: "00000" */
-    {'\'', 0203}, /* \355: "')\n" */
-    {0230, 0262}, /* \356: " and not " */
-    {'i', '='}, /* \357: "i=" */
-    {'?', 0254}, /* \360: "?%d" */
-    {0337, '.'}, /* \361: "redis." */
-    {0206, 'l'}, /* \362: "call" */
-    {'f', 0340}, /* \363: "fun" */
-    {0363, 0304}, /* \364: "funct" */
-    {0364, 'i'}, /* \365: "functi" */
-    {0365, 0273}, /* \366: "function" */
-    {0366, ' '}, /* \367: "function " */
-    {'(', 0254}, /* \370: "(%d" */
+    {'v', '='}, /* \331: "v=" */
+    {0246, 0230}, /* \332: "a('hse" */
+    {0227, 0250}, /* \333: " and not " */
+    {'f', '}'}, /* \334: "f}" */
+    {0224, 'd'}, /* \335: "red" */
+    {0335, 0304}, /* \336: "redis" */
+    {'u', 'n'}, /* \337: "un" */
+    {0255, ' '}, /* \340: "return " */
+    {'g', 'e'}, /* \341: "ge" */
+    {')', 0232}, /* \342: ")or " */
+    {0270, 0233}, /* \343: "t',c,'" */
+    {'l', 'e'}, /* \344: "le" */
+    {0273, 0235}, /* \345: "del',c" */
+    {0310, 0303}, /* \346: ":sub(1," */
+    {'i', 0220}, /* \347: "ind" */
+    {'s', '['}, /* \350: "s[" */
+    {'+', '1'}, /* \351: "+1" */
+    {0233, '1'}, /* \352: ",'1" */
+    {0225, 0267}, /* \353: "00000" */
+    {'\'', 0203}, /* \354: "')\n" */
+    {0231, 0320}, /* \355: "..' '.." */
+    {'i', '='}, /* \356: "i=" */
+    {'?', 0256}, /* \357: "?%d" */
+    {0336, '.'}, /* \360: "redis." */
+    {0205, 'l'}, /* \361: "call" */
+    {'f', 0337}, /* \362: "fun" */
+    {0362, 0305}, /* \363: "funct" */
+    {0363, 'i'}, /* \364: "functi" */
+    {0364, 0275}, /* \365: "function" */
+    {0365, ' '}, /* \366: "function " */
+    {'(', 0256}, /* \367: "(%d" */
+    {0311, 't'}, /* \370: "mat" */
     {'c', 'h'}, /* \371: "ch" */
     {'u', 'm'}, /* \372: "um" */
-    {0213, 0204}, /* \373: "local t" */
-    {0306, 0233}, /* \374: "if t then\n" */
-    {',', 'n'}, /* \375: ",n" */
-    {'e', 'r'}, /* \376: "er" */
-    {'\n', 0265}, /* \377: "\nelse" */
+    {'u', 0236}, /* \373: "u then\n" */
+    {',', 'n'}, /* \374: ",n" */
+    {'e', 'r'}, /* \375: "er" */
+    {'\n', 0266}, /* \376: "\nelse" */
+    {0344, 'a'}, /* \377: "lea" */
     {0, 0},
-    {0345, 'a'}, /* \001: "lea" */
-    {01, 0227}, /* \002: "lease" */
-    {'z', '('}, /* \003: "z(" */
-    {0231, 0334}, /* \004: "..' '.." */
-    {0361, 'p'}, /* \005: "redis.p" */
-    {05, 0362}, /* \006: "redis.pcall" */
-    {0370, 0323}, /* \007: "(%d+)" */
-    {'\n', 0211}, /* \010: "\nend\n" */
-    {'i', 'n'}, /* \011: "in" */
+    {0377, 0230}, /* \001: "lease" */
+    {'z', '('}, /* \002: "z(" */
+    {0360, 'p'}, /* \003: "redis.p" */
+    {03, 0361}, /* \004: "redis.pcall" */
+    {0367, 0322}, /* \005: "(%d+)" */
+    {'i', 'n'}, /* \006: "in" */
+    {':', 0370}, /* \007: ":mat" */
+    {07, 0371}, /* \010: ":match" */
+    {010, 0202}, /* \011: ":match('" */
     {0, 0},
-    {':', 0332}, /* \013: ":mat" */
-    {013, 0371}, /* \014: ":match" */
-    {014, 0202}, /* \015: ":match('" */
-    {'s', '='}, /* \016: "s=" */
-    {'+', '0'}, /* \017: "+0" */
-    {'=', '\''}, /* \020: "='" */
-    {'f', 0205}, /* \021: "fal" */
-    {021, 0227}, /* \022: "false" */
-    {'-', '2'}, /* \023: "-2" */
-    {'(', 'e'}, /* \024: "(e" */
-    {0272, 0261}, /* \025: "del',h" */
-    {0277, 0335}, /* \026: "0,f}" */
-    {'o', 'k'}, /* \027: "ok" */
-    {027, 0200}, /* \030: "oken" */
+    {'t', '='}, /* \013: "t=" */
+    {'+', '0'}, /* \014: "+0" */
+    {'u', '='}, /* \015: "u=" */
+    {'=', '\''}, /* \016: "='" */
+    {'f', 0204}, /* \017: "fal" */
+    {017, 0230}, /* \020: "false" */
+    {'-', '2'}, /* \021: "-2" */
+    {'(', 'e'}, /* \022: "(e" */
+    {0273, 0261}, /* \023: "del',h" */
+    {'d', 0201}, /* \024: "d'," */
+    {0301, 0334}, /* \025: "0,f}" */
+    {'o', 'k'}, /* \026: "ok" */
+    {026, 0200}, /* \027: "oken" */
+    {0211, 0216}, /* \030: "end\nif " */
     {'b', '='}, /* \031: "b=" */
-    {'\'', 0276}, /* \032: "'')" */
+    {'\'', 0300}, /* \032: "'')" */
     {0223, '('}, /* \033: " and(" */
-    {0350, 0263}, /* \034: "index" */
-    {034, 0274}, /* \035: "index',j" */
-    {'1', 0266}, /* \036: "1000" */
-    {0217, 0247}, /* \037: " then a('" */
+    {0347, 0263}, /* \034: "index" */
+    {034, 0277}, /* \035: "index',j" */
+    {'1', 0267}, /* \036: "1000" */
+    {0221, 0251}, /* \037: " then a('" */
 };
 
 static const PORT_FLASH uint8_t common[] =
-    "\220h,j,l,c=\340pack(KEYS\242e\271,y,R\325,u,k=ARGV[1]\015^(%S\323 " /* local h,j,l,c=unpack(KEYS)\nlocal e,b,y,R,d,u,k=ARGV[1]:match('^(%S+)  */
-    "\007 (%-\360\323(C\360*) \007(%+?) ?\370*)$'\242H=3\354\n\213\207=\361" /* (%d+) (%-?%d+)(C?%d*) (%d+)(%+?) ?(%d*)$')\nlocal H=300000\nlocal a=redis. */
-    "\362\255C=\222time'\242v=C[1]\231\202\354\244C[2])\312-6\242" /* call\nlocal C=a('time')\nlocal v=C[1]..('00000'..C[2]):sub(-6)\nlocal  */
-    "f=t\273\372b\376(v\347-4)\257f>b\017\033k\327'\246y\231d\270'\225\276t\215 \322" /* f=tonumber(v:sub(1,-4))\nif f>b+0 and(k=='' or y..d~='00')then return{ */
-    "\023,\026\211\220g=\330\035\234\301\242I=g\223\247zsco\224\320\321\242" /* -2,0,f}end\nlocal g=a('lindex',j,'0')\nlocal I=g and a('zscore',l,e)\nlocal  */
-    "L=d\270'\301\230e\246g\246e\255r=\243m\342\344t\030\201'\224\002d\201'w\030" /* L=d~='0' and e or g or e\nlocal r=a('hmget',c,'token','released','woken */
-    "\201L\234needs'\242m,w,M=\3511]\232'0\201\3512]\232'0\201\3513]\255\031t\273\372b\376" /* ',L,'needs')\nlocal m,w,M=r[1]or '0',r[2]or '0',r[3]\nlocal b=tonumber */
-    "(m\3430\255\367\003d\242i\375=\314ttl\236)\325\352728\354\307i<" /* (m)or 0\nlocal function z(d)\nlocal i,n=a('pttl',c),d+172800000\nif i< */
-    "d+864\354\230\006\202p\317\236\375)\2701\233\221i<0\037\346" /* d+86400000 and redis.pcall('pexpire',c,n)~=1 then\nif i<0 then a('del',c */
-    "\256\314\317\236\375\203\300\220\367J(d\257g\260\006" /* )end\na('pexpire',c,n)\nend\nend\nlocal function J(d)\nif g then redis.pcall */
-    "\202zadd\320\234XX\201f+d+H\352\225,g\256\211\220\367K(n\325,o\242\357" /* ('zadd',l,'XX',f+d+H+100,g)end\nend\nlocal function K(n,d,o)\nlocal i= */
-    "v\307b>=v\017\230b<2^53\260\357\202%.0f\276:f\226\332\305\352\256\220p=m\347" /* v\nif b>=v+0 and b<2^53 then i=('%.0f'):format(b+1)end\nlocal p=m:sub(1, */
-    "-10)\270v\347-10\257p\223\326l\200\236)>6\233f\232D\324 \011 ipairs(\243" /* -10)~=v:sub(1,-10)\nif p and a('hlen',c)>6 then\nfor D,q in ipairs(a('h */
-    "\342t\205l\236))do\307D%2\2371\230q:f\350(g\230'^suspe\304:'\246':\276t\215\326" /* getall',c))do\nif D%2==1 and q:find(g and '^suspect:' or ':')then a('h */
-    "\346\324\256\300\220q=i\231(o\3271'\230\334d\231u\246'\355\333" /* del',c,q)end\nend\nend\nlocal q=i..(o=='1' and ' '..d..u or '')\na('hse */
-    "\344t\030\201i\234hold\376\201n\234\224\002d\201w\234\002\201q\257p \226#d>7\260\003" /* t',c,'token',i,'holder',n,'released',w,'lease',q)\nif p or#d>7 then z( */
-    "d\256\333t\261\375,o\257\006\202p\317\261\325)\2701\233\222\025" /* d)end\na('hset',h,n,o)\nif redis.pcall('pexpire',h,d)~=1 then\na('del',h */
-    "\203\314\317\261\325\203\211\341i\010" /* )\na('pexpire',h,d)\nend\nreturn i\nend\n */
+    "\215h,j,m,c=\337pack(KEYS\245e\272,y,R\324,v,k=ARGV[1]\011^(%S\322 " /* local h,j,m,c=unpack(KEYS)\nlocal e,b,y,R,d,v,k=ARGV[1]:match('^(%S+)  */
+    "\005 (%-\357\322(C\357*) \005(%+?) ?\367*)$'\245H=3\353\n\214\207=\360" /* (%d+) (%-?%d+)(C?%d*) (%d+)(%+?) ?(%d*)$')\nlocal H=300000\nlocal a=redis. */
+    "\361\244C=\222time'\245r=C[1]\231\202\353\242C[2])\310-6\245" /* call\nlocal C=a('time')\nlocal r=C[1]..('00000'..C[2]):sub(-6)\nlocal  */
+    "f=t\275\372b\375(r\346-4)\243f>b\014\033k\327'\262y\231d\271'\225\300\217 \321" /* f=tonumber(r:sub(1,-4))\nif f>b+0 and(k=='' or y..d~='00')then return{ */
+    "\021,\025\211\215g=\330\035\233\302\245I=g\223\251zsco\224\316\317\245" /* -2,0,f}end\nlocal g=a('lindex',j,'0')\nlocal I=g and a('zscore',m,e)\nlocal  */
+    "L=d\271'\302\227e\262g\262e\244s=\246m\341\343t\027\201'\224\001\024'w\027" /* L=d~='0' and e or g or e\nlocal s=a('hmget',c,'token','released','woken */
+    "\201L\233needs'\245l,w,M=\3501]\232'0\201\3502]\232'0\201\3503]\244\031t\275\372b\375" /* ',L,'needs')\nlocal l,w,M=s[1]or '0',s[2]or '0',s[3]\nlocal b=tonumber */
+    "(l\3420\244\366\002d\245i\374=\312ttl\235)\324\351728\353\265i<" /* (l)or 0\nlocal function z(d)\nlocal i,n=a('pttl',c),d+172800000\nif i< */
+    "d+864\353\227\004\202p\315\235\374)\2711\236\216i<0\037\345" /* d+86400000 and redis.pcall('pexpire',c,n)~=1 then\nif i<0 then a('del',c */
+    "\257\312\315\235\374\203\325\215\366J(d\243g\260\004" /* )end\na('pexpire',c,n)\nend\nend\nlocal function J(d)\nif g then redis.pcall */
+    "\202zadd\316\233XX\201f+d+H\351\225,g\257\211\215\366K(n\324,o\245\356" /* ('zadd',m,'XX',f+d+H+100,g)end\nend\nlocal function K(n,d,o)\nlocal i= */
+    "r\265b>=r\014\227b<2^53\260\356\202%.0f\300:f\226\370\306\351\257\215p=l\346" /* r\nif b>=r+0 and b<2^53 then i=('%.0f'):format(b+1)end\nlocal p=l:sub(1, */
+    "-10)\271r\346-10\243p\223\326l\200\235)>6\236f\232D\323 \006 ipairs(\246" /* -10)~=r:sub(1,-10)\nif p and a('hlen',c)>6 then\nfor D,q in ipairs(a('h */
+    "\341t\204l\235))do\265D%2\2371\227q:f\347(g\227'^suspe\305:'\262':\300\217\326" /* getall',c))do\nif D%2==1 and q:find(g and '^suspect:' or ':')then a('h */
+    "\345\323\257\325\215q=i\231(o\3271'\227\320d\231v\262'\354\332" /* del',c,q)end\nend\nend\nlocal q=i..(o=='1' and ' '..d..v or '')\na('hse */
+    "\343t\027\201i\233hold\375\201n\233\224\001\024w\233\001\201q\243p \226#d>7\260\002" /* t',c,'token',i,'holder',n,'released',w,'lease',q)\nif p or#d>7 then z( */
+    "d\257\332t\261\374,o\243\004\202p\315\261\324)\2711\236\222\023" /* d)end\na('hset',h,n,o)\nif redis.pcall('pexpire',h,d)~=1 then\na('del',h */
+    "\203\312\315\261\324\203\211\340i\276" /* )\na('pexpire',h,d)\nend\nreturn i\nend\n */
     ;
 
 static const PORT_FLASH uint8_t hand_over[] =
-    "\220N\0205\266'\255O\020([1-9]\254\254\254\254\360\360\360\360?)%f[ %z]'\255\367" /* local N='5000'\nlocal O='([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]'\nlocal function  */
-    "P\305\242q\020\337s\273_\212ck__\371ann\235\244j\31220)\231':\244b\255n,\016\314" /* P(b)\nlocal q='redisson_lock__channel'..j:sub(20)..':'..b\nlocal n,s=a('p */
-    "\245\264\201'n\372\264\201q)[2]>0\230'p\245l\303h\201a\307\262n\233\016\006\n" /* ubsub','numsub',q)[2]>0 and 'publish',a\nif not n then\ns=redis.pcall\n */
-    "\373=\006\202p\245\264\201'shardn\372\264\201q)[2]\nn=t\223\204>0\230'sp\245" /* local t=redis.pcall('pubsub','shardnumsub',q)[2]\nn=t and t>0 and 'spub */
-    "l\303h'\010\341n\324,s\010\220\367B\305\203\243\346\234suspe\304" /* lish'\nend\nreturn n,q,s\nend\nlocal function B(b)\na('hdel',c,'suspect */
-    ":\244b\257\262g\260\253\326\346\271\256\373\307b\237g\233" /* :'..b)\nif not g then return a('hdel',c,b)end\nlocal t\nif b==g then\n */
-    "g=\330\035\353\355t=g\033\243\342\267,g\343\032:f\350\202 C\355\211\330" /* g=a('lindex',j,'1')\nt=g and(a('hget',c,g)or ''):find(' C')\nend\na('l */
-    "\224m\274\353\201b\203\243\346\271\203\222z\224m\320\271\203\374\220n\324,\016P(" /* rem',j,'1',b)\na('hdel',c,b)\na('zrem',l,b)\nif t then\nlocal n,q,s=P( */
-    "g\257n\260s(n\324\234\301\256\300\220\367Q(t,G\242n," /* g)\nif n then s(n,q,'0')end\nend\nend\nlocal function Q(t,G)\nlocal n, */
-    "F=\277\022\nwhi\345\204rue do\255\031g\307n>0\260\031\330\035\375\256" /* F=0,false\nwhile true do\nlocal b=g\nif n>0 then b=a('lindex',j,n)end\n */
-    "\221\262b\246b\237t\260\341\262F \211\373\324,\016P\305\242P=b\237L" /* if not b or b==t then return not F end\nlocal t,q,s=P(b)\nlocal P=b==L */
-    "\230\3514]\226\326\342\267\271\242L,S,\331(P\246\032\015^\007 \007\275" /*  and r[4]or a('hget',c,b)\nlocal L,S,u=(P or ''):match('^(%d+) (%d+) '.. */
-    "O\257u\233\221L*\036+S/\036+u<=f\233B\305\203\265\221F\233\341" /* O)\nif u then\nif L*1000+S/1000+u<=f then\nB(b)\nelseif F then\nreturn  */
-    "\022\377\374\331P\015 C\244O\343u\n\243\025\271\242L=K" /* false\nelseif t then\nu=P:match(' C'..O)or u\na('hdel',h,b)\nlocal L=K */
-    "\305,u\234\301\257G\230G\270b\217\326\025,G\256B\305\203J(u\203s(t\324,L\004" /* (b,u,'0')\nif G and G~=b then a('hdel',h,G)end\nB(b)\nJ(u)\ns(t,q,L..' '.. */
-    "v\347-4)\004u\203\341'giv\200'\377\nn=n\352\010\265\255G=" /* v:sub(1,-4)..' '..u)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal G= */
-    "\222zsco\224\320\271\343'\301\255L,O\020suspe\304:\244b\271\004G\255\331n\2370" /* a('zscore',l,b)or '0'\nlocal L,O='suspect:'..b,b..' '..G\nlocal u=n==0 */
-    "\230M\237O\223\204\273\372b\376(\243\342\344s\011ce\276\3430\n\306\230F\260\341" /*  and M==O and tonumber(a('hget',c,'since'))or 0\nif t and F then return  */
-    "\022 \310u+3*N<f\246u>f\233\331f\n\374\333\344w\030\201" /* false end\nif u+3*N<f or u>f then\nu=f\nif t then\na('hset',c,'woken', */
-    "O\234s\011ce\201f\203\0030\203\265\255O,D=(\243\342\267,L\343\032\015(%S\323 " /* O,'since',f)\nz(0)\nelse\nlocal O,D=(a('hget',c,L)or ''):match('(%S+)  */
-    "\007'\257O\270G\246D\017>f\233\333\267,L,G\004f\203\0030\203\265\n\331" /* (%d+)')\nif O~=G or D+0>f then\na('hset',c,L,G..' '..f)\nz(0)\nelse\nu= */
-    "D\n\300\310u+N<=f\246\241\204\230G\017<=f\233B\305\203\265\374" /* D\nend\nend\nend\nif u+N<=f or not t and G+0<=f then\nB(b)\nelseif t then\n */
-    "f\232\331\277n-1 do\n\222z\011crby\320,H,\330\035,u)\203\310n>0\233\330" /* for u=0,n-1 do\na('zincrby',l,H,a('lindex',j,u))\nend\nif n>0 then\na('l */
-    "\224m\274,1\271\203\330push\274\271\203g=b\010\243\346,L\203s(t\324\234\301\203\341" /* rem',j,1,b)\na('lpush',j,b)\ng=b\nend\na('hdel',c,L)\ns(t,q,'0')\nreturn  */
-    "\022\377\nF=true\nn=n\352\n\300\300" /* false\nelse\nF=true\nn=n+1\nend\nend\nend\nend\n */
+    "\215N\0165\267'\244O\016([1-9]\256\256\256\256\357\357\357\357?)%f[ %z]'\244\366" /* local N='5000'\nlocal O='([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]'\nlocal function  */
+    "P\306\245q\016\336s\275_\212ck__\371ann\234\242j\31020)\231':\242b\244n,\013\312" /* P(b)\nlocal q='redisson_lock__channel'..j:sub(20)..':'..b\nlocal n,t=a('p */
+    "\247\264\201'n\372\264\201q)[2]>0\227'p\247l\304h\201a\265\250n\236\013\004\244" /* ubsub','numsub',q)[2]>0 and 'publish',a\nif not n then\nt=redis.pcall\nlocal  */
+    "\015\004\202p\247\264\201'shardn\372\264\201q)[2]\nn=u\227u>0\227'sp\247l\304h'" /* u=redis.pcall('pubsub','shardnumsub',q)[2]\nn=u and u>0 and 'spublish' */
+    "\276\340n\323,t\276\215\366B\306\203\246\345\233suspe\305:\242" /* \nend\nreturn n,q,t\nend\nlocal function B(b)\na('hdel',c,'suspect:'.. */
+    "b\243\250g\260\255\326\345\272\257\215u\265b\237g\236g=\330" /* b)\nif not g then return a('hdel',c,b)end\nlocal u\nif b==g then\ng=a('l */
+    "\035\352\354\015g\033\246\341\270,g\342\032:f\347\202 C\354\211\330\224m\277" /* index',j,'1')\nu=g and(a('hget',c,g)or ''):find(' C')\nend\na('lrem',j */
+    "\352\201b\203\246\345\272\203\222z\224m\316\272\243\373\215n\323,\013P(g\243" /* ,'1',b)\na('hdel',c,b)\na('zrem',m,b)\nif u then\nlocal n,q,t=P(g)\nif  */
+    "n\260t(n\323\233\302\257\325\215\366Q(u,G\245n,F=\301\020" /* n then t(n,q,'0')end\nend\nend\nlocal function Q(u,G)\nlocal n,F=0,false */
+    "\nwhi\344 true do\244\031g\265n>0\260\031\330\035\374\257\216\250b" /* \nwhile true do\nlocal b=g\nif n>0 then b=a('lindex',j,n)end\nif not b */
+    "\262b\237u\260\340\250F \211\215u\323,\013P\306\245P=b\237L\227\3504" /*  or b==u then return not F end\nlocal u,q,t=P(b)\nlocal P=b==L and s[4 */
+    "]\226\326\341\270\272\245L,S,\331(P\262\032\011^\005 \005\274O\243" /* ]or a('hget',c,b)\nlocal L,S,v=(P or ''):match('^(%d+) (%d+) '..O)\nif  */
+    "v\236\216L*\036+S/\036+v<=\206\217\nB\306\203\266\216F\236\340\020\376" /* v then\nif L*1000+S/1000+v<=f then\nB(b)\nelseif F then\nreturn false\nelse */
+    "\216\373\331P\011 C\242O\342v\n\246\023\272\245L=K\306,v\233\302\243" /* if u then\nv=P:match(' C'..O)or v\na('hdel',h,b)\nlocal L=K(b,v,'0')\nif  */
+    "G\227G\271b\221\326\023,G\257B\306\203J(v\203t(u\323,L\355r\346-4" /* G and G~=b then a('hdel',h,G)end\nB(b)\nJ(v)\nt(u,q,L..' '..r:sub(1,-4 */
+    ")\355v\203\340'giv\200'\376\nn=n\351\276\266\244G=\222zsco\224\316" /* )..' '..v)\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal G=a('zscore',m */
+    "\272\342'\302\244L,O\016suspe\305:\242b\272\355G\244\331n\2370\227M\237O\227" /* ,b)or '0'\nlocal L,O='suspect:'..b,b..' '..G\nlocal v=n==0 and M==O and  */
+    "t\275\372b\375(\246\341\343s\006ce\300\3420\265u\227F\260\340\020 \030" /* tonumber(a('hget',c,'since'))or 0\nif u and F then return false end\nif  */
+    "v+3*N<\206\232v>\206\217\n\331f\265\373\332\343w\027\201O\233s\006ce\201f\203" /* v+3*N<f or v>f then\nv=f\nif u then\na('hset',c,'woken',O,'since',f)\n */
+    "\0020\203\266\244O,D=(\246\341\270,L\342\032\011(%S\322 \005'\243O\271" /* z(0)\nelse\nlocal O,D=(a('hget',c,L)or ''):match('(%S+) (%d+)')\nif O~= */
+    "G\262D\014>\206\217\n\332\270,L,G\355f\203\0020\203\266\n\331D\276\325" /* G or D+0>f then\na('hset',c,L,G..' '..f)\nz(0)\nelse\nv=D\nend\nend\nend\n */
+    "\216v+N<=\206\232\250u\227G\014<=\206\217\nB\306\203\266\216\373f\232\331\301n-1 d" /* if v+N<=f or not u and G+0<=f then\nB(b)\nelseif u then\nfor v=0,n-1 d */
+    "o\n\222z\006crby\316,H,\330\035,v)\203\030n>0\236\330\224m\277,1\272\203" /* o\na('zincrby',m,H,a('lindex',j,v))\nend\nif n>0 then\na('lrem',j,1,b)\n */
+    "\330push\277\272\203g=b\276\246\345,L\203t(u\323\233\302\203\340\020\376" /* a('lpush',j,b)\ng=b\nend\na('hdel',c,L)\nt(u,q,'0')\nreturn false\nelse */
+    "\nF=true\nn=n\351\276\325\211" /* \nF=true\nn=n+1\nend\nend\nend\nend\n */
     ;
 
 static const PORT_FLASH uint8_t lock_before[] =
-    "\220A=d\327\301\255\357\262A\230\332h.m\011(\314ttl\261),1e15\242o=" /* local A=d=='0'\nlocal i=not A and math.min(a('pttl',h),1e15)\nlocal o= */
-    "i\270\023\223\326\342t\261\321\242q=\241(o\246I)a\216 \3515]\255p\255E" /* i~=-2 and a('hget',h,e)\nlocal q=not(o or I)and r[5]\nlocal p\nlocal E */
-    "=A\356q\307A\233p=o\033k\327'\246k\237m\257p\260w=m \211\265" /* =A and not q\nif A then\np=o and(k=='' or k==m)\nif p then w=m end\nelse */
-    "\255n=y\015^-(.*)'\242\016t\273\372b\376(k\3430\n\373=o\356" /* \nlocal n=y:match('^-(.*)')\nlocal s=tonumber(k)or 0\nlocal t=o and not  */
-    "n\230\241\305>s\230b<2^53\242x=o\230\241\204\033k\237m\246\262n\203\374" /* n and not(b>s and b<2^53)\nlocal x=o and not t and(k==m or not n)\nif t then\n */
-    "w=m\n\333\344\224\002d\201w\203\0030\203\357\023\377\221x\233\373=o\327" /* w=m\na('hset',c,'released',w)\nz(0)\ni=-2\nelseif x then\nlocal t=o==' */
-    "\301\230n\n\306\246i<=d\017\233\314\317\261\325\203\357\210\211\373=n\230" /* 0' and n\nif t or i<=d+0 then\na('pexpire',h,d)\ni=d\nend\nlocal t=n and  */
-    "o\270n\n\374\333\344\002\201m\231(i\237d\230\334d\231u\246\032\203\310" /* o~=n\nif t then\na('hset',c,'lease',m..(i==d and ' '..d..u or ''))\nend\nif  */
-    "\241\204 \226#d>7\037p\317\236,i\352728\354\256J(i\203\306\217\326\227" /* not t or#d>7 then a('pexpire',c,i+172800000)end\nJ(i)\nif t then a('hse */
-    "t\261\321\375\256\3221\271,\335\377\221n\233\322-\302\026\n\310q\260" /* t',h,e,n)end\nreturn{1,b,f}\nelseif n then\nreturn{-1,0,f}\nend\nif q then  */
-    "\322\376r=\202NEEDS\275q)\34799)}\310s>b\260m\271\0200\244k,s \211" /* return{err=('NEEDS '..q):sub(1,99)}end\nif s>b then m,b='0'..k,s end\n */
-    "E=i\237\023\307E\356g\260\322\302K\024\325\353\276+\026\300\220x" /* E=i==-2\nif E and not g then return{1,K(e,d,'1')+0,f}end\nend\nlocal x */
-    "=\022\307g\230E\233" /* =false\nif g and E then\n */
+    "\215A=d\327\302\244\356\250A\227\311\213.m\006(\312ttl\261),1e15\245o=" /* local A=d=='0'\nlocal i=not A and math.min(a('pttl',h),1e15)\nlocal o= */
+    "i\271\021\223\326\341t\261\317\245q=\241(o\262I)a\220 \3505]\244p\244E" /* i~=-2 and a('hget',h,e)\nlocal q=not(o or I)and s[5]\nlocal p\nlocal E */
+    "=A\333q\265A\236p=o\033k\327'\262k\237l\243p\260w=l \211\266" /* =A and not q\nif A then\np=o and(k=='' or k==l)\nif p then w=l end\nelse */
+    "\244n=y\011^-(.*)'\245\013t\275\372b\375(k\3420\244\015o\333" /* \nlocal n=y:match('^-(.*)')\nlocal t=tonumber(k)or 0\nlocal u=o and not  */
+    "n\227\241\306>t\227b<2^53\245x=o\333u\033k\237l\262\250n\243" /* n and not(b>t and b<2^53)\nlocal x=o and not u and(k==l or not n)\nif  */
+    "\373w=l\n\332\343\224\001\024w\203\0020\203\356\021\376\216x\236\215" /* u then\nw=l\na('hset',c,'released',w)\nz(0)\ni=-2\nelseif x then\nlocal  */
+    "\015o\327\302\227n\265u\262i<=d\014\236\312\315\261\324\203\356d\276\215" /* u=o=='0' and n\nif u or i<=d+0 then\na('pexpire',h,d)\ni=d\nend\nlocal  */
+    "\015n\227o\271n\265\373\332\343\001\201l\231(i\237d\227\320d\231v\262" /* u=n and o~=n\nif u then\na('hset',c,'lease',l..(i==d and ' '..d..v or  */
+    "\032\203\030\250u \226#d>7\037p\315\235,i\351728\353\257J(i\243" /* ''))\nend\nif not u or#d>7 then a('pexpire',c,i+172800000)end\nJ(i)\nif  */
+    "u\221\326\230t\261\317\374\257\3211\272,\334\376\216n\236\321-\303\025" /* u then a('hset',h,e,n)end\nreturn{1,b,f}\nelseif n then\nreturn{-1,0,f} */
+    "\276\216q\260\321\375r=\202NEEDS\274q)\34699)}\030t>b\260l" /* \nend\nif q then return{err=('NEEDS '..q):sub(1,99)}end\nif t>b then l */
+    "\272\0160\242k,t \211E=i\237\021\265E\333g\260\321\303K\022\324\352\300+\025" /* ,b='0'..k,t end\nE=i==-2\nif E and not g then return{1,K(e,d,'1')+0,f} */
+    "\325\215x=\020\265g\227E\236" /* end\nend\nlocal x=false\nif g and E then\n */
     ;
 
 static const PORT_FLASH uint8_t lock_after[] =
-    "\221A\233\221p\037p\317\261\353'\256\221k\327'\356p\260B\024" /* if A then\nif p then a('pexpire',h,'1')end\nif k=='' and not p then B(e */
-    "\256\220\031p \226\247pttl\261)\237\023\nx=b\230Q(nil,p\230e)\327giv\200'\377" /* )end\nlocal b=p or a('pttl',h)==-2\nx=b and Q(nil,p and e)=='given'\nelse */
-    "\nx=Q\024,o\230e\257x\237true\233k=K\024\325\353\355B\024\203J(d\203\322\302" /* \nx=Q(e,o and e)\nif x==true then\nk=K(e,d,'1')\nB(e)\nJ(d)\nreturn{1, */
-    "k+\026\n\310x\260\357\314ttl\261)\265\221o\037\025\256\300" /* k+0,f}\nend\nif x then i=a('pttl',h)elseif o then a('del',h)end\nend\nend\n */
-    "\221A\233\221p\356x\233\222\025\257m\270'\301\217\326\227\344" /* if A then\nif p and not x then\na('del',h)\nif m~='0' then a('hset',c,' */
-    "\224\002d\201w\256\211\322(p\246k\270''\230w\237k)a\216 1\246\277\026\n\310" /* released',w)end\nend\nreturn{(p or k~='' and w==k)and 1 or 0,0,f}\nend\nif  */
-    "M\356E\233\222zsco\224\320\321\203\243\346\234w\030\355\310y\327\301" /* M and not E then\na('zscore',l,e)\na('hdel',c,'woken')\nend\nif y=='0' */
-    "\260\322\277i,\335\211\220\031\262I \226(\3514]\232\032\3478)\270v\347" /*  then return{0,i,f}end\nlocal b=not I or(r[4]or ''):sub(1,8)~=v:sub(1, */
-    "8\257b\233\220\331I\033\330pos\274\321\234MAXLEN\201\036)\226\247l\035" /* 8)\nif b then\nlocal u=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
-    ",\036)a\216 \036\257\262u\037zadd\320\234XX\201\277e\256\333\267\321,\351" /* ,1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[ */
-    "4]\232'0 0\275y\203\0030\203\331u \226\247rpush\274\321)-1\n\222zadd\320\234GT\201f+\332h" /* 4]or '0 0 '..y)\nz(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\313x(i,0)+(u\352)*H\321\203\314\317\274\3532096\354\355\314\317\320\353209" /* .max(i,0)+(u+1)*H,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\354\355\211\333\267\321,C[1]\004C[2]\004y\231R:g\264\202C\201' C\276\257" /* 600000')\nend\na('hset',c,e,C[1]..' '..C[2]..' '..y..R:gsub('C',' C'))\nif  */
-    "g\230g\270e\356x\260\357-1 \211\322\277i,\335\n" /* g and g~=e and not x then i=-1 end\nreturn{0,i,f}\n */
+    "\216A\236\216p\037p\315\261\352'\257\216k\327'\333p\260B\022" /* if A then\nif p then a('pexpire',h,'1')end\nif k=='' and not p then B(e */
+    "\257\215\031p \226\251pttl\261)\237\021\nx=b\227Q(nil,p\227e)\327giv\200'\376" /* )end\nlocal b=p or a('pttl',h)==-2\nx=b and Q(nil,p and e)=='given'\nelse */
+    "\nx=Q\022,o\227e\243x\237true\236k=K\022\324\352\354B\022\203J(d\203\321\303" /* \nx=Q(e,o and e)\nif x==true then\nk=K(e,d,'1')\nB(e)\nJ(d)\nreturn{1, */
+    "k+\025\276\216x\260\356\312ttl\261)\266\216o\037\023\257\325" /* k+0,f}\nend\nif x then i=a('pttl',h)elseif o then a('del',h)end\nend\nend\n */
+    "\216A\236\216p\333x\236\222\023\243l\271'\302\221\326\230\343" /* if A then\nif p and not x then\na('del',h)\nif l~='0' then a('hset',c,' */
+    "\224\001\024w\233\210e\024l\355r\257\211\321(p\262k\271''\227w\237k)a\220" /* released',w,'ended',l..' '..r)end\nend\nreturn{(p or k~='' and w==k)and */
+    " 1\262\301\025\276\216M\333E\236\222zsco\224\316\317\203\246\345\233w" /*  1 or 0,0,f}\nend\nif M and not E then\na('zscore',m,e)\na('hdel',c,'w */
+    "\027\354\030y\327\302\260\321\301i,\334\211\215\031\250I \226(\3504]\232" /* oken')\nend\nif y=='0' then return{0,i,f}end\nlocal b=not I or(s[4]or  */
+    "\032\3468)\271r\3468\243b\236\215\331I\033\330pos\277\317\233MAXLE" /* ''):sub(1,8)~=r:sub(1,8)\nif b then\nlocal v=I and(a('lpos',j,e,'MAXLE */
+    "N\201\036)\226\251l\035,\036)a\220 \036\243\250v\037zadd\316\233XX\201" /* N',1000)or a('lindex',j,1000)and 1000)\nif not v then a('zadd',m,'XX', */
+    "\301e\257\332\270\317,\3504]\232'0 0\274y\203\0020\203\331v \226\251rpush\277\317)-1" /* 0,e)end\na('hset',c,e,s[4]or '0 0 '..y)\nz(0)\nv=v or a('rpush',j,e)-1 */
+    "\n\222zadd\316\233GT\201f+\311\213.\311x(i,0)+(v\351)*H\317\203\312\315\277\3522096\353" /* \na('zadd',m,'GT',f+math.max(i,0)+(v+1)*H,e)\na('pexpire',j,'1209600000 */
+    "\354\312\315\316\3522096\353\354\211\332\270\317,C[1]\355C[2]\355" /* ')\na('pexpire',m,'1209600000')\nend\na('hset',c,e,C[1]..' '..C[2]..' '.. */
+    "y\231R:g\264\202C\201' C\300\243g\227g\271e\333x\260\356-1 \211\321\301" /* y..R:gsub('C',' C'))\nif g and g~=e and not x then i=-1 end\nreturn{0, */
+    "i,\334\n" /* i,f}\n */
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\221\3515]t\215 \322\376r=\202NEEDS\275\3515])\34799)}\211\220\367" /* if r[5]then return{err=('NEEDS '..r[5]):sub(1,99)}end\nlocal function  */
-    "D(I\242w\020\337s\273_\212ck__\371ann\235\244j\31220)\231':\244I\255d=\314" /* D(I)\nlocal w='redisson_lock__channel'..j:sub(20)..':'..I\nlocal d=a('p */
-    "\245\264\201'n\372\264\201w)[2]>0\230'p\245l\303h'\307\262d\233\220E=\006" /* ubsub','numsub',w)[2]>0 and 'publish'\nif not d then\nlocal E=redis.pcall */
-    "\202p\245\264\201'shardn\372\264\201w)[2]\nd=E\230E>0\230'sp\245l\303h'\010\341" /* ('pubsub','shardnumsub',w)[2]\nd=E and E>0 and 'spublish'\nend\nreturn  */
-    "d,w\010\220p=\243\342t\205l\261\242R=\243\342\344hold\376'\242" /* d,w\nend\nlocal p=a('hgetall',h)\nlocal R=a('hget',c,'holder')\nlocal  */
-    "T=e\327*'\230k\327'\255b,A,\357{},{},0\nf\232x=\302#p,2 do\255o,U\324=" /* T=e=='*' and k==''\nlocal b,A,i={},{},0\nfor x=1,#p,2 do\nlocal o,U,q= */
-    "p[x],p[x\352]\015^\007 \007 '\242C=U\246o\237R\230m\307o\327sh" /* p[x],p[x+1]:match('^(%d+) (%d+) ')\nlocal C=U or o==R and m\nif o=='sh */
-    "a\336'\246q\033t\273\372b\376(q)<=f \226\204\273\372b\376(q)>=f+2e9)t\215\377\214\024\327*" /* ared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelseif(e=='* */
-    "'\246e\237o)a\216(k\327'\246k\237C)a\216(T\246\262b[1])t\215\nb[#b\352]=o\nb[o]=C\377" /* ' or e==o)and(k=='' or k==C)and(T or not b[1])then\nb[#b+1]=o\nb[o]=C\nelse */
-    "\nA[q\2460]=(A[q\2460]\2320)+(p[x\352]\015 w\007%f[ %z]\276\2321\203\357\332" /* \nA[q or 0]=(A[q or 0]or 0)+(p[x+1]:match(' w(%d+)%f[ %z]')or 1)\ni=mat */
-    "h.\313x(i,t\273\372b\376(q\343\332h.hu\342\203\300\221y\327\023'\233\220C=0" /* h.max(i,tonumber(q)or math.huge)\nend\nend\nif y=='-2' then\nlocal C=0 */
-    "\nf\232R,o \011 ipairs\305)do\255d,w=D(o\257d\230b[o]t\215\na(d,w\271[o" /* \nfor R,o in ipairs(b)do\nlocal d,w=D(o)\nif d and b[o]then\na(d,w,b[o */
-    "]\203C=1\n\300\322C\271[1]a\216 C\2370\2301\246\026\n\310i>0\356" /* ])\nC=1\nend\nend\nreturn{C,b[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not  */
-    "b[1]t\215 \322\277\026\310i>0\230i<\332h.hu\342\233\220o={}\nf\232" /* b[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal o={}\nfor  */
-    "q,C \011 pairs(A)do\no[#o\352]=q\004C\010\314\317\236,i-f\352728\354" /* q,C in pairs(A)do\no[#o+1]=q..' '..C\nend\na('pexpire',c,i-f+172800000 */
-    "\203\333t\261\271[1]\2340 0 0 0\201'sha\336\201tab\345.c\273cat(o\234 \276\203\243\025" /* )\na('hset',h,b[1],'0 0 0 0','shared',table.concat(o,' '))\na('hdel',h */
-    "\271[1]\242o=\314ttl\261\257o<0\246f+o>i\037p\317\261,i-f\256" /* ,b[1])\nlocal o=a('pttl',h)\nif o<0 or f+o>i then a('pexpire',h,i-f)end\n */
-    "J(i-f\242d,w=D(g\246''\257d\260\006(d,w\234\301\256\322" /* J(i-f)\nlocal d,w=D(g or '')\nif d then redis.pcall(d,w,'0')end\nreturn{ */
-    "\302\026\010\220\357\022\307g\223\305[1]\232\262p[1])t\215\n" /* 1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
+    "\216\3505]\217 \321\375r=\202NEEDS\274\3505])\34699)}\211\215\366" /* if s[5]then return{err=('NEEDS '..s[5]):sub(1,99)}end\nlocal function  */
+    "E(T\245\013'\336s\275_\212ck__\371ann\234\242j\31020)\231':\242T\244d=\312" /* E(T)\nlocal t='redisson_lock__channel'..j:sub(20)..':'..T\nlocal d=a('p */
+    "\247\264\201'n\372\264\201t)[2]>0\227'p\247l\304h'\265\250d\236\215I=\004" /* ubsub','numsub',t)[2]>0 and 'publish'\nif not d then\nlocal I=redis.pcall */
+    "\202p\247\264\201'shardn\372\264\201t)[2]\nd=I\227I>0\227'sp\247l\304h'\276\340" /* ('pubsub','shardnumsub',t)[2]\nd=I and I>0 and 'spublish'\nend\nreturn  */
+    "d,t\276\215C=ARGV[2]\232''\244x\244\366R\306\243x\227" /* d,t\nend\nlocal C=ARGV[2]or ''\nlocal x\nlocal function R(b)\nif x and  */
+    "\3501]\217 \004\202h\230\343br\027\201x\355f\231C\257f\232U,i \006 ip" /* s[1]then redis.pcall('hset',c,'broken',x..' '..f..C)end\nfor U,i in ip */
+    "airs\306)do\244d,\013E(i\243d\260\004(d,t\2330\242C\257\325" /* airs(b)do\nlocal d,t=E(i)\nif d then redis.pcall(d,t,'0'..C)end\nend\nend\n */
+    "\215p=\246\341t\204l\261\245V=\246\341\343hold\375'\245W=e\327*'\227" /* local p=a('hgetall',h)\nlocal V=a('hget',c,'holder')\nlocal W=e=='*' and  */
+    "k\327'\244b,D,\356{},{},0\nf\232w=\303#p,2 do\244o,X\323=p[w],p[w\351]\011" /* k==''\nlocal b,D,i={},{},0\nfor w=1,#p,2 do\nlocal o,X,q=p[w],p[w+1]:match(' */
+    "^\005 \005 '\245A=X\262o\237V\227l\265o\327sha\335'\262q\033t\275\372" /* ^(%d+) (%d+) ')\nlocal A=X or o==V and l\nif o=='shared' or q and(tonum */
+    "b\375(q)<=\206\232t\275\372b\375(q)>=f+2e9)\217\376if\022\327*'\262e\237o)a\220(k\327'\262" /* ber(q)<=f or tonumber(q)>=f+2e9)then\nelseif(e=='*' or e==o)and(k=='' or  */
+    "k\237A)a\220(W\262\250b[1])\217\nb[#b\351]=o\nb[o]=A\nif(t\275\372b\375(A\3420)>(t" /* k==A)and(W or not b[1])then\nb[#b+1]=o\nb[o]=A\nif(tonumber(A)or 0)>(t */
+    "\275\372b\375(x\3420)\217 x=A \211\266\nD[q\2620]=(D[q\2620]\2320)+(p[w\351]\011" /* onumber(x)or 0)then x=A end\nelse\nD[q or 0]=(D[q or 0]or 0)+(p[w+1]:match(' */
+    " w\005%f[ %z]\300\2321\203\356\311\213.\311x(i,t\275\372b\375(q\342\311\213.hu\341\203\325" /*  w(%d+)%f[ %z]')or 1)\ni=math.max(i,tonumber(q)or math.huge)\nend\nend\n */
+    "tab\344.s\226t\306\243y\327\021'\236\215x=0\nf\232U,o \006 ipairs\306)do\244" /* table.sort(b)\nif y=='-2' then\nlocal x=0\nfor U,o in ipairs(b)do\nlocal  */
+    "d,\013E(o\243d\227b[o]\217\na(d,t\272[o]\231C\203x=1\276\211\321x\272" /* d,t=E(o)\nif d and b[o]then\na(d,t,b[o]..C)\nx=1\nend\nend\nreturn{x,b */
+    "[1]a\220 x\2370\2271\262\025\276\216i>0\333b[1]\217 \321\301\025\030" /* [1]and x==0 and 1 or 0,f}\nend\nif i>0 and not b[1]then return{0,0,f}end\nif  */
+    "i>0\227i<\311\213.hu\341\236\215o={}\nf\232q,x \006 pairs(D)do\no[#o\351]=q" /* i>0 and i<math.huge then\nlocal o={}\nfor q,x in pairs(D)do\no[#o+1]=q */
+    "\355x\276\312\315\235,i-f\351728\353\203\332t\261\272[1]\2330 0 0 0\201" /* ..' '..x\nend\na('pexpire',c,i-f+172800000)\na('hset',h,b[1],'0 0 0 0', */
+    "'sha\335\201tab\344.c\275cat(o\233 \300\203\246\023\272[1]\245o=\312ttl\261\243" /* 'shared',table.concat(o,' '))\na('hdel',h,b[1])\nlocal o=a('pttl',h)\nif  */
+    "o<0\262f+o>i\037p\315\261,i-f\257J(i-f\203b[2]=g\262nil\nR\306\203" /* o<0 or f+o>i then a('pexpire',h,i-f)end\nJ(i-f)\nb[2]=g or nil\nR(b)\n */
+    "\321\303\025\276\215\356\020\265g\223\306[1]\232\250p[1])\217\n" /* return{1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\221b[1]t\215\247p\317\261\353'\256f\232x=\302#p,2 do\307p[x]\270b[1]t\215\326" /* if b[1]then a('pexpire',h,'1')end\nfor x=1,#p,2 do\nif p[x]~=b[1]then a('h */
-    "\025,p[x]\256\211\357Q(nil\271[1])\327giv\200'\n\310b[1]a\216 \262i\037" /* del',h,p[x])end\nend\ni=Q(nil,b[1])=='given'\nend\nif b[1]and not i then a(' */
-    "\025\256\322b[1]a\216 1\246\277\026\n" /* del',h)end\nreturn{b[1]and 1 or 0,0,f}\n */
+    "\216b[1]\217\251p\315\261\352'\257f\232w=\303#p,2 do\265p[w]\271b[1]\217\326" /* if b[1]then a('pexpire',h,'1')end\nfor w=1,#p,2 do\nif p[w]~=b[1]then a('h */
+    "\023,p[w]\257\211\356Q(nil\272[1])\327giv\200'\276\216b[1]a\220 \250i\037" /* del',h,p[w])end\nend\ni=Q(nil,b[1])=='given'\nend\nif b[1]and not i then a(' */
+    "\023\257R\306\203\321b[1]a\220 1\262\301\025\n" /* del',h)end\nR(b)\nreturn{b[1]and 1 or 0,0,f}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
-    "\213\207,c,v\324=\340pack(KEYS\242d=\361\362\255\031d\202time'\242" /* local a,c,v,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
-    "j=b[1]*\036+\332h.f\212\226\305[2]/\036\242\367r(k\242b\020\337" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
-    "s\273_\212ck__\371ann\235\244c\31220)\231':\244k\307d\202p\245\264\201'n\372\264\201b)[2]>0\260" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
-    "\253\204rue \211\220e=\006\202p\245\264\201'shardn\372\264\201b)[2]\n\341" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "e\230e>0\010\220\367b\024\242h=t\273\372b\376(\024\246\032\015" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
-    "^\254+$\276\3430\n\341h<2^53\230h\2460\010\220g=d\202h\342t\205l\201a\242" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
-    "l=d\202hm\342t\201q\234t\030\201'hold\376\201'\002\201'limit\201'needs'\242\016d\202lr" /* l=d('hmget',q,'token','holder','lease','limit','needs')\nlocal s=d('lr */
-    "an\342\236,\277-1\242o=\332h.m\011(d\202pttl\201a),1e15\242i,c={},{}\nf\232" /* ange',c,0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor  */
-    "e,a \011(l[4]\232\032:g\332\371\202\007 \007\276do\ne,a=b\024)\271(a\257e>0\230e" /* e,a in(l[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e */
-    "<1e9\223\207>j\223\207<j+2e9\260i[#i\352]=e \300tab\345.s\226t(i\203f\232m" /* <1e9 and a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor m */
-    "=\302#g,2 do\255f,h=g[m],g[m\352]\255n,a,p,g,m=h\015^\007 \007" /* =1,#g,2 do\nlocal f,h=g[m],g[m+1]\nlocal n,a,p,g,m=h:match('^(%d+) (%d+) */
-    " \007 \007(%+?)%f[ %z]'\257n\233\221b(a)>j\230b(a)<j+2e9\233" /*  (%d+) (%d+)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\n */
-    "c[#c\352]={b(a)-j\375\271(p)%2^16+2^16*((i[1]\2320)\352),g,m,\335\010\265\221f\270" /* c[#c+1]={b(a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,m,f}\nend\nelseif f~= */
-    "'sha\336'\356c[1]t\215\n\213\207,g,m=(l[3]\232\032\015^\007 \007" /* 'shared' and not c[1]then\nlocal a,g,m=(l[3]or ''):match('^(%d+) (%d+) */
-    "(%+?)%f[ %z]\355\214\207\270l[1]t\215 g,m\020\201'' \211\213\207=f\237l[2]\nc[1]={o" /* (%+?)%f[ %z]')\nif a~=l[1]then g,m='','' end\nlocal a=f==l[2]\nc[1]={o */
-    ",a\230l[1]\271(h)%2^16,a\230g,m,\335\n\300tab\345.s\226t(c,\366(a\271" /* ,a and l[1],b(h)%2^16,a and g,m,f}\nend\nend\ntable.sort(c,function(a,b */
-    ")\253\207[1]>b[1]\226\207[1]\237b[1]a\216\207[6]<b[6]\200d\257\262c[1]t\215 c[1]=" /* )return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1]= */
-    "{o,\022,\277\022\234\201''}\211\213\207={#s+2^32*#c}\nf\226\204,f \011 ipairs(c)" /* {o,false,0,false,'',''}end\nlocal a={#s+2^32*#c}\nfor t,f in ipairs(c) */
-    "do\255o\375,p,g,m,\331\340pack(f\242f=0\307n\233f=r(u)a\216 3\246" /* do\nlocal o,n,p,g,m,u=unpack(f)\nlocal f=0\nif n then\nf=r(u)and 3 or  */
-    "1\307b(g)>0\230b(g)<2^32\260f=f+8*g+4*#m \300f\226\204,h \011 ipai" /* 1\nif b(g)>0 and b(g)<2^32 then f=f+8*g+4*#m end\nend\nfor t,h in ipai */
-    "rs({o\271(n),p+(l[5]a\216 2^48\2460),f,u})do\na[#a\352]=h\n\300\221i[2]" /* rs({o,b(n),p+(l[5]and 2^48 or 0),f,u})do\na[#a+1]=h\nend\nend\nif i[2] */
-    "a\216 c[1][3]>=2^16\233a[6]=tab\345.c\273cat(i\234 \201\302\332h.m\011(#i,9))\004" /* and c[1][3]>=2^16 then\na[6]=table.concat(i,' ',1,math.min(#i,9))..' '.. */
-    "a[6]\010f\226\204,k \011 ipairs(s)do\255\031d\202h\342t\201q,k\242f\321=2," /* a[6]\nend\nfor t,k in ipairs(s)do\nlocal b=d('hget',q,k)\nlocal f,e=2, */
-    "\332h.hu\342\255g,h,c=\305\246\032\015^\007 \007 ([1-9]\254\254\254\254\360" /* math.huge\nlocal g,h,c=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d */
-    "\360\360\360?)%f[ %z]'\257c\233f\321=\302g*\036+h/\036+c\307b:f\350\202^\254" /* ?%d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g*1000+h/1000+c\nif b:find('^%d */
-    "+ \254+ \254+ S\254+%f[ %z]\276t\215 f=5 \211\265\221\262b\233f\321=\277t\273\372b\376" /* + %d+ %d+ S%d+%f[ %z]')then f=5 end\nelseif not b then\nf,e=0,tonumber */
-    "(d\202zsco\224\201v,k\3430\203\211\220\0310\307e>j\260\031r(k)a\216 2\2461 \211" /* (d('zscore',v,k)or 0)\nend\nlocal b=0\nif e>j then b=r(k)and 2 or 1 end\n */
-    "a[#a\352]=f\na[#a\352]=b\na[#a\352]=k\010\253\207\n" /* a[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn a\n */
+    "\215b\324,C,w=\337pack(KEYS\245f=\360\361\n\214\207=f\202time'\245" /* local b,d,C,w=unpack(KEYS)\nlocal f=redis.call\nlocal a=f('time')\nlocal  */
+    "l=a[1]*\036+\311\213.f\212\226(a[2]/\036\245\366x(m\203\214\207\016\336" /* l=a[1]*1000+math.floor(a[2]/1000)\nlocal function x(m)\nlocal a='redis */
+    "s\275_\212ck__\371ann\234\242d\31020)\231':\242m\265f\202p\247\264\201'n\372\264\201a)[2]>0\260" /* son_lock__channel'..d:sub(20)..':'..m\nif f('pubsub','numsub',a)[2]>0 then  */
+    "\340true \211\215c=\004\202p\247\264\201'shardn\372\264\201a)[2]\n\340" /* return true end\nlocal c=redis.pcall('pubsub','shardnumsub',a)[2]\nreturn  */
+    "c\227c>0\276\215\366c(q\245j=t\275\372b\375((q\262\032\011" /* c and c>0\nend\nlocal function c(q)\nlocal j=tonumber((q or ''):match(' */
+    "^\256+$\300\3420\n\340j<2^53\227j\2620\276\215e=f\202h\341t\204l\201b\203\214" /* ^%d+$'))or 0\nreturn j<2^53 and j or 0\nend\nlocal e=f('hgetall',b)\nlocal */
+    "\207=f\202hm\341t\201w\233t\027\201'hold\375\201'\001\201'limit\201'needs\201'\224\001\024'\210" /*  a=f('hmget',w,'token','holder','lease','limit','needs','released','end */
+    "e\024'br\027'\245y=f\202lran\341\201d,\301-1\245r=\311\213.m\006(f\202pttl\201b" /* ed','broken')\nlocal y=f('lrange',d,0,-1)\nlocal r=math.min(f('pttl',b */
+    "),1e15\245k\324={},{}\nf\232g\272 \006(a[4]\232\032:g\370\371\202\005 \005\300d" /* ),1e15)\nlocal k,d={},{}\nfor g,b in(a[4]or ''):gmatch('(%d+) (%d+)')d */
+    "o\ng\272=c(g),c\306\243g>0\227g<1e9\227b>l\227b<l+2e9\260k[#k\351]=g " /* o\ng,b=c(g),c(b)\nif g>0 and g<1e9 and b>l and b<l+2e9 then k[#k+1]=g  */
+    "\325tab\344.s\226t(k\203f\232p=\303#e,2 do\244n,j=e[p]\317[p\351]\244" /* end\nend\ntable.sort(k)\nfor p=1,#e,2 do\nlocal n,j=e[p],e[p+1]\nlocal  */
+    "e\272,s,h,o=j\011^\005 \005 \005 \005(%+?)%f[ %z]'\243e\236" /* e,b,s,h,o=j:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')\nif e then\n */
+    "\216c\306)>l\227c\306)<l+2e9\236d[#d\351]={c\306)-l\317,c(s)%2^16+2^16*((k[1]" /* if c(b)>l and c(b)<l+2e9 then\nd[#d+1]={c(b)-l,e,c(s)%2^16+2^16*((k[1] */
+    "\2320)\351),h,o\374}\276\266\216n\271'sha\335'\333d[1]\217\244t,h,o" /* or 0)+1),h,o,n}\nend\nelseif n~='shared' and not d[1]then\nlocal t,h,o */
+    "=(a[3]\232\032\011^\005 \005(%+?)%f[ %z]'\243t\271a[1]\217 h,o\016\201" /* =(a[3]or ''):match('^(%d+) (%d+)(%+?)%f[ %z]')\nif t~=a[1]then h,o='', */
+    "'' \211\215\031n\237a[2]\nd[1]={r\272\223\207[1],c(j)%2^16\272\227h,o\374}\276" /* '' end\nlocal b=n==a[2]\nd[1]={r,b and a[1],c(j)%2^16,b and h,o,n}\nend\n */
+    "\211tab\344.s\226t(d,\365(a\272)\255\207[1]>b[1]\226\207[1]\237b[1]a\220\207[6]<b" /* end\ntable.sort(d,function(a,b)return a[1]>b[1]or a[1]==b[1]and a[6]<b */
+    "[6]\210\245z=a[5]a\220 2^48\2620\244\031{#y+2^32*\311\213.\311x(#d,1)}\265" /* [6]end)\nlocal z=a[5]and 2^48 or 0\nlocal b={#y+2^32*math.max(#d,1)}\nif  */
+    "\250d[1]\217\244e,u,\356c(a[1]),a[6]\237a[1]a\220 1\262\301(a[2]\232\032\011" /* not d[1]then\nlocal e,u,i=c(a[1]),a[6]==a[1]and 1 or 0,(a[2]or ''):match(' */
+    "^%S+$'\245\331-1\244\366A(q,D,E\245t,p,B=(q\262\032\011" /* ^%S+$')\nlocal v=-1\nlocal function A(q,D,E)\nlocal t,p,B=(q or ''):match(' */
+    "^\005 \005 ?(.*)$'\245q=c(p)*D-e\265t\237a[1]\217 q=\311\213.\311x(q,0" /* ^(%d+) (%d+) ?(.*)$')\nlocal q=c(p)*D-e\nif t==a[1]then q=math.max(q,0 */
+    "\257\216q>v\236v,\015q,E\265B\271''\260\356i\355B \325\030" /* )end\nif q>v then\nv,u=q,E\nif B~='' then i=i..' '..B end\nend\nend\nif  */
+    "e>0\227i\236A(a[7],\3031\203A(a[8],\036,2\203\266\ne,u,\356\3010\233'\276" /* e>0 and i then\nA(a[7],1,1)\nA(a[8],1000,2)\nelse\ne,u,i=0,0,''\nend\n */
+    "\031{b[1],\021\317,u+z,\311\213.f\212\226(v/\036),i}\276f\232p\374 \006 ipairs(d)do\244" /* b={b[1],-2,e,u+z,math.floor(v/1000),i}\nend\nfor p,n in ipairs(d)do\nlocal  */
+    "r\317,s,h,o,\356\337pack(n\203\214\207=0\265e\236a=x(i)a\220 3\2621\265c(h)" /* r,e,s,h,o,i=unpack(n)\nlocal a=0\nif e then\na=x(i)and 3 or 1\nif c(h) */
+    ">0\227c(h)<2^32\221\207=a+8*h+4*#o \325f\232p,j \006 ipairs({r,c\022)" /* >0 and c(h)<2^32 then a=a+8*h+4*#o end\nend\nfor p,j in ipairs({r,c(e) */
+    ",s+z,a,i})do\nb[#b\351]=j\276\030k[2]a\220 d[1]a\220 d[1][3]>=2^16\236" /* ,s+z,a,i})do\nb[#b+1]=j\nend\nend\nif k[2]and d[1]and d[1][3]>=2^16 then\n */
+    "b[6]=tab\344.c\275cat(k\233 \201\303\311\213.m\006(#k,9))\355b[6]\276f\232p,m \006 " /* b[6]=table.concat(k,' ',1,math.min(#k,9))..' '..b[6]\nend\nfor p,m in  */
+    "ipairs(y)do\244c=f\202h\341t\201w,m\203\214\207,g=2,\311\213.hu\341\244e,h\324" /* ipairs(y)do\nlocal c=f('hget',w,m)\nlocal a,g=2,math.huge\nlocal e,h,d */
+    "=(c\262\032\011^\005 \005 ([1-9]\256\256\256\256\357\357\357\357?)%f[ %z]'\243" /* =(c or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]')\nif  */
+    "d\236a,g=\303e*\036+h/\036+d\265c:f\347\202^\256+ \256+ \256+ S\256+%f[ %z]\300\217" /* d then\na,g=1,e*1000+h/1000+d\nif c:find('^%d+ %d+ %d+ S%d+%f[ %z]')then */
+    "\207=5 \211\266\216\250c\236a,g=\301t\275\372b\375(f\202zsco\224\201C,m\3420\203\211" /*  a=5 end\nelseif not c then\na,g=0,tonumber(f('zscore',C,m)or 0)\nend\n */
+    "\215c=0\265g>l\260c=x(m)a\220 2\2621 \211b[#b\351]=a\nb[#b\351]=c\nb[#" /* local c=0\nif g>l then c=x(m)and 2 or 1 end\nb[#b+1]=a\nb[#b+1]=c\nb[# */
+    "b\351]=m\276\340b\n" /* b+1]=m\nend\nreturn b\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\213\207y=3\255p=\332h.m\011(\314ttl\261),1e15\242G=p\270\023\223\326" /* local ay=3\nlocal p=math.min(a('pttl',h),1e15)\nlocal G=p~=-2 and a('h */
-    "m\342t\261\321\234sha\336\276\226{}\n\213\207f,ag=G[1],G[2]\255U,D,ap,S=(af\246" /* mget',h,e,'shared')or{}\nlocal af,ag=G[1],G[2]\nlocal U,D,ap,S=(af or  */
-    "\032\015^\007 \007 \007 (%S\323\355\213\207h=af\356U\230\241\207" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ah=af and not U and not a */
-    "g\n\214\207h\233U,D,ap,S=m\015^\254+$\276\232'0\201f+(p<0\230d\246\332h.m\011" /* g\nif ah then\nU,D,ap,S=m:match('^%d+$')or '0',f+(p<0 and d or math.min */
-    "(p,1e9)),af\015^\254+$\276\232'1\201d\231u\010\220\366\207a(n\242" /* (p,1e9)),af:match('^%d+$')or '1',d..u\nend\nlocal function aa(n)\nlocal  */
-    "\357t\273\372b\376(n\3430\n\341i>f\230i<f+2e9\230i\010D=aa(D\3430\255" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=aa(D)or 0\nlocal  */
-    "A,t={},0\nf\232i,V \011(ag\246\032:g\332\371\202\007 \007\276do\n\357aa(i\257i\233" /* A,t={},0\nfor i,V in(ag or ''):gmatch('(%d+) (%d+)')do\ni=aa(i)\nif i then\n */
-    "A[i]=(A[i]\2320)+V\nt=t+V\n\300\220\366\207i(n\203\213\207\031t\273" /* A[i]=(A[i]or 0)+V\nt=t+V\nend\nend\nlocal function ai(n)\nlocal ab=ton */
-    "\372b\376(n\3430\n\253\207b>0\223\207b<1e9\223\207b\246\332h.hu\342\010\213\207" /* umber(n)or 0\nreturn ab>0 and ab<1e9 and ab or math.huge\nend\nlocal a */
-    "e,ac,Z=ai(ARGV[2]),\332h.hu\342,{}\255\367E(o,K\203\306\2370\217\207" /* e,ac,Z=ai(ARGV[2]),math.huge,{}\nlocal function E(o,K)\nif t==0 then a */
-    "c,Z=\332h.hu\342,{}\310o<\332h.hu\342\233ac=\332h.m\011(ac,o\203Z[o]=\332h" /* c,Z=math.huge,{}end\nif o<math.huge then\nac=math.min(ac,o)\nZ[o]=math */
-    ".\313x(Z[o]\232K,K\203\300f\232o,K \011(\243\342\344limit\276\232\032:g\332\371" /* .max(Z[o]or K,K)\nend\nend\nfor o,K in(a('hget',c,'limit')or ''):gmatch */
-    "\202\007 \007\276do\nK=aa(K\257K\260E(ai(o),K\256\211\220\366" /* ('(%d+) (%d+)')do\nK=aa(K)\nif K then E(ai(o),K)end\nend\nlocal function */
-    "\207s(\242n={}\nf\232o \011 pairs(Z)do n[#n\352]=o \211tab\345.s\226t(n\203f" /*  as()\nlocal n={}\nfor o in pairs(Z)do n[#n+1]=o end\ntable.sort(n)\nf */
-    "\232q,o \011 ipairs(n)do n[q]=o\004Z[o]\211\253\204ab\345.c\273cat(n\234 \355" /* or q,o in ipairs(n)do n[q]=o..' '..Z[o]end\nreturn table.concat(n,' ')\n */
-    "\211\220\366\207q(o\203\253\204>=\332h.m\011(o,ac\203\211\220\366" /* end\nlocal function aq(o)\nreturn t>=math.min(o,ac)\nend\nlocal function */
-    "\207A(q\203f\232\357q\324+8 do\255n=\330\035,i\257\262n\260\341" /*  aA(q)\nfor i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return  */
-    "\022 \211\213\207j,ak,F=(\243\342\267\375\343\032\015^\007 \007 \007" /* false end\nlocal aj,ak,F=(a('hget',c,n)or ''):match('^(%d+) (%d+) (%d+) */
-    " S'\257F\033n\237e \226\207j*\036+ak/\036+F>f)t\215 \341n \300\211" /*  S')\nif F and(n==e or aj*1000+ak/1000+F>f)then return n end\nend\nend\n */
-    "\220x={}\255\016{}\255\205\255W\n\213\207r\n\213\207t=m\347" /* local x={}\nlocal s={}\nlocal al\nlocal W\nlocal ar\nlocal at=m:sub(1, */
-    "-10)\270v\347-10\242\366\207u(T,X,i,am,S,o\203E(o,i\203A[i]=(A[i" /* -10)~=v:sub(1,-10)\nlocal function au(T,X,i,am,S,o)\nE(o,i)\nA[i]=(A[i */
-    "]\2320)\352\nt=t\352\nx[#x\352]=T\nx[#x\352]=X\004i\004am\004S\010\220" /* ]or 0)+1\nt=t+1\nx[#x+1]=T\nx[#x+1]=X..' '..i..' '..am..' '..S\nend\nlocal  */
-    "\366\207x(\257A[D]t\215\nA[D]=A[D]-1\nt=t-1\n\300\220\366" /* function ax()\nif A[D]then\nA[D]=A[D]-1\nt=t-1\nend\nend\nlocal function */
-    "\207v(ad\203\213\207z,X=\332h.f\224xp(ad\242E=\332h.\313x(2^(X-5),1\203\341" /*  av(ad)\nlocal az,X=math.frexp(ad)\nlocal E=math.max(2^(X-5),1)\nreturn  */
-    "\332h.ceil((f+ad)/E)*E\010\220\366\207n(T,ad,am,S,o,E,X,Y\203\213" /* math.ceil((f+ad)/E)*E\nend\nlocal function an(T,ad,am,S,o,E,X,Y)\nlocal */
-    "\207o=t\273\372b\376(m\3430\nm=ao>=t\273\372b\376(v)a\216\207o<2^53\223\202%.0f\276:f\226\332(a" /*  ao=tonumber(m)or 0\nm=ao>=tonumber(v)and ao<2^53 and('%.0f'):format(a */
-    "o\352\343v\307T\237e\260\205=m \211au(T,m,av(ad),am,S,o\203s[#s\352]={T,E,X" /* o+1)or v\nif T==e then al=m end\nau(T,m,av(ad),am,S,o)\ns[#s+1]={T,E,X */
-    ",m\004f\004ad,Y}\010\220\366\207w(ad\242q,am=\277\022" /* ,m..' '..f..' '..ad,Y}\nend\nlocal function aw(ad)\nlocal q,am=0,false */
-    "\nwhi\345#s<ay do\255n=g\307q>0\260n=\330\035\324\256\214\207d\033" /* \nwhile#s<ay do\nlocal n=g\nif q>0 then n=a('lindex',j,q)end\nif ad and( */
-    "\262n\246n\237ad)t\215\n\214\207m \226\207q(ae)t\215 \341\211an(ad\325\353\201d\231u," /* not n or n==ad)then\nif am or aq(ae)then return end\nan(ad,d,'1',d..u, */
-    "ae\203ad=nil\nq=q\352\377\221\262n\233\253\377\255E,X,Y=P(n\203" /* ae)\nad=nil\nq=q+1\nelseif not n then\nreturn\nelse\nlocal E,X,Y=P(n)\n */
-    "\213\207d=n\237L\230\3514]\226\326\342\267\375\203\213\207j,ak,F=(ad\246\032\015" /* local ad=n==L and r[4]or a('hget',c,n)\nlocal aj,ak,F=(ad or ''):match(' */
-    "^\007 \007\275O\203\213\207o=(ad\246\032\015^\254+ \254+ \254+ S\007%f[ " /* ^(%d+) (%d+) '..O)\nlocal ao=(ad or ''):match('^%d+ %d+ %d+ S(%d+)%f[  */
-    "%z]'\242o=ai(ao\257F\223\207j*\036+ak/\036+F<=f\233\306>=ac\260" /* %z]')\nlocal o=ai(ao)\nif F and aj*1000+ak/1000+F<=f then\nif t>=ac then  */
-    "\341\211B(n\203\265\221E\033am\246\241\207o \226\207q(o))t\215\307\241\207o\217" /* return end\nB(n)\nelseif E and(am or not ao or aq(o))then\nif not ao then */
-    "\207r=q-#s \310\262F\260W={n,E,X,Y}\211\253\377\221E\233\214\207" /*  ar=q-#s end\nif not F then W={n,E,X,Y}end\nreturn\nelseif E then\nif a */
-    "a((\243\342t\261\375\343\032\015^\254+ \007 \276)t\215\nB(n\203\265\nan(n,ad\015" /* a((a('hget',h,n)or ''):match('^%d+ (%d+) '))then\nB(n)\nelse\nan(n,ad:match(' */
-    " C\244O\343F\2340\201'0\201o,E,X,Y\203q=q\352\010\265\221F\233q=q\352\377\306" /*  C'..O)or F,'0','0',o,E,X,Y)\nq=q+1\nend\nelseif F then\nq=q+1\nelseif t */
-    "\2370\233\253\377\255F,ad=\222zsco\224\320\375\343'0\201'suspe\304:\244n" /* ==0 then\nreturn\nelse\nlocal F,ad=a('zscore',l,n)or '0','suspect:'..n */
-    "\n\213\207i,ac=(\243\342\267,ad\343\032\015(%S\323 \007\355\214\207i\270F \226\204" /* \nlocal ai,ac=(a('hget',c,ad)or ''):match('(%S+) (%d+)')\nif ai~=F or t */
-    "\273\372b\376(ac)>f\233\333\267,ad,F\004f\203\0030\203ac=f\010\214\207c+N" /* onumber(ac)>f then\na('hset',c,ad,F..' '..f)\nz(0)\nac=f\nend\nif ac+N */
-    "<=f \226\204\273\372b\376(F)<=f\233B(n\203\265\nam=true\nq=q\352\n\300\300" /* <=f or tonumber(F)<=f then\nB(n)\nelse\nam=true\nq=q+1\nend\nend\nend\nend\n */
-    "\211\220\366\207d(q\242G,F=\243\342t\205l\261),{}\nf\232\357\302#G,2 d" /* end\nlocal function ad(q)\nlocal G,F=a('hgetall',h),{}\nfor i=1,#G,2 d */
-    "o\255A=G[i\352]\015^\254+ \007 \355\213\207c=A\230G[i]\270'sha\336'\230" /* o\nlocal A=G[i+1]:match('^%d+ (%d+) ')\nlocal ac=A and G[i]~='shared' and  */
-    "\241\207a(A\257G[i]\270e\033q \226\207c)t\215 F[#F\352]=G[i]\300f\232\357\302#" /* not aa(A)\nif G[i]~=e and(q or ac)then F[#F+1]=G[i]end\nend\nfor i=1,# */
-    "F,\036 do\n\243\025,\340pack(F,i,\332h.m\011(i+999,#F))\203\300\220" /* F,1000 do\na('hdel',h,unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal  */
-    "\367G(F\203\213\207a,ac={},0\nf\232i,V \011 pairs(A)do\307V>0\233a" /* function G(F)\nlocal aa,ac={},0\nfor i,V in pairs(A)do\nif V>0 then\na */
-    "a[#aa\352]=i\004V\nac=\332h.\313x(ac,i\203\300\220q=ac-f\n\213\207" /* a[#aa+1]=i..' '..V\nac=math.max(ac,i)\nend\nend\nlocal q=ac-f\nlocal a */
-    "\357#s>0\230p\270\023\223\326l\200\261)>2*t\3526\n\214#s>0\233\333\344t\030" /* i=#s>0 and p~=-2 and a('hlen',h)>2*t+16\nif#s>0 then\na('hset',c,'token */
-    "\201m\234hold\376\201s[#s][1]\234\224\002d\201w\234\002\201m\234limit\201as()\203\214\207t\246q" /* ',m,'holder',s[#s][1],'released',w,'lease',m,'limit',as())\nif at or q */
-    ">9999999\260\003q\256f\232i,ac \011 ipairs(at\223\326\342t\205l\236)\226{})do" /* >9999999 then z(q)end\nfor i,ac in ipairs(at and a('hgetall',c)or{})do */
-    "\307i%2\2371\223\207c:f\350(g\230'^suspe\304:'\246':\276t\215\326\346,ac\256" /* \nif i%2==1 and ac:find(g and '^suspect:' or ':')then a('hdel',c,ac)end\n */
-    "\211\265\221F\230m\270'\301\233\333\344\224\002d\201w\203\211x[#x\352]\020" /* end\nelseif F and m~='0' then\na('hset',c,'released',w)\nend\nx[#x+1]=' */
-    "sha\336'\nx[#x\352]=tab\345.c\273cat(aa\234 '\257p\270\023\230q>p\037p\317" /* shared'\nx[#x+1]=table.concat(aa,' ')\nif p~=-2 and q>p then a('pexpire */
-    "\261\324\256\333t\261,\340pack(x)\257F\217\326\025,F\256\221p\237\023" /* ',h,q)end\na('hset',h,unpack(x))\nif F then a('hdel',h,F)end\nif p==-2 */
-    "\230\006\202p\317\261\324)\2701\233\222\025\203\314\317\261\324\203" /*  and redis.pcall('pexpire',h,q)~=1 then\na('del',h)\na('pexpire',h,q)\n */
-    "\310q<p\037p\317\261\324\256\214\207i\217\207d(\256f\226\207z\375 \011 " /* end\nif q<p then a('pexpire',h,q)end\nif ai then ad()end\nfor az,n in  */
-    "ipairs(s)do\255T,E,X,F,Y=\340pack(n\257g\260B(T\256\221E\260Y" /* ipairs(s)do\nlocal T,E,X,F,Y=unpack(n)\nif g then B(T)end\nif E then Y */
-    "(E,X,F\256\211J(q\257W\230W[1]\237g\033q\352\266<p \226#s>0)t\215 W[4](" /* (E,X,F)end\nend\nJ(q)\nif W and W[1]==g and(q+1000<p or#s>0)then W[4]( */
-    "W[2],W[3]\234\301\256p=q\010" /* W[2],W[3],'0')end\np=q\nend\n */
+    "\214\207y=3\244p=\311\213.m\006(\312ttl\261),1e15\245G=p\271\021\223\326" /* local ay=3\nlocal p=math.min(a('pttl',h),1e15)\nlocal G=p~=-2 and a('h */
+    "m\341t\261\317\233sha\335\300\226{}\n\214\207f,ag=G[1],G[2]\244S,D,ap,T=(a\206\232" /* mget',h,e,'shared')or{}\nlocal af,ag=G[1],G[2]\nlocal S,D,ap,T=(af or  */
+    "\032\011^\005 \005 \005 (%S\322\354\214\207h=a\206a\220 \250S\227\241\207" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ah=af and not S and not a */
+    "g\265ah\236S,D,ap,T=l\011^\256+$\300\232'0\201f+(p<0\227d\262\311\213.m\006" /* g\nif ah then\nS,D,ap,T=l:match('^%d+$')or '0',f+(p<0 and d or math.min */
+    "(p,1e9)),af\011^\256+$\300\232'1\201d\231v\276\215\365\207a(n\245" /* (p,1e9)),af:match('^%d+$')or '1',d..v\nend\nlocal function aa(n)\nlocal  */
+    "\356t\275\372b\375(n\3420\n\340i>\206a\220 i<f+2e9\227i\276D=aa(D\3420\244" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=aa(D)or 0\nlocal  */
+    "A,\015{},0\nf\232i,V \006(ag\262\032:g\370\371\202\005 \005\300do\n\356aa(i\243i\236" /* A,u={},0\nfor i,V in(ag or ''):gmatch('(%d+) (%d+)')do\ni=aa(i)\nif i then\n */
+    "A[i]=(A[i]\2320)+V\n\015u+V\276\211\215\365\207i(n\203\214\207\031t\275" /* A[i]=(A[i]or 0)+V\nu=u+V\nend\nend\nlocal function ai(n)\nlocal ab=ton */
+    "\372b\375(n\3420\n\255\207b>0\223\207b<1e9\223\207b\262\311\213.hu\341\276\214\207" /* umber(n)or 0\nreturn ab>0 and ab<1e9 and ab or math.huge\nend\nlocal a */
+    "e,ac,Z=ai(ARGV[2]),\311\213.hu\341,{}\244\366E(o,K\243u\2370\221\207" /* e,ac,Z=ai(ARGV[2]),math.huge,{}\nlocal function E(o,K)\nif u==0 then a */
+    "c,Z=\311\213.hu\341,{}\030o<\311\213.hu\341\236ac=\311\213.m\006(ac,o\203Z[o]=\311\213" /* c,Z=math.huge,{}end\nif o<math.huge then\nac=math.min(ac,o)\nZ[o]=math */
+    ".\311x(Z[o]\232K,K\203\325f\232o,K \006(\246\341\343limit\300\232\032:g\370\371" /* .max(Z[o]or K,K)\nend\nend\nfor o,K in(a('hget',c,'limit')or ''):gmatch */
+    "\202\005 \005\300do\nK=aa(K\243K\260E(ai(o),K\257\211\215\365" /* ('(%d+) (%d+)')do\nK=aa(K)\nif K then E(ai(o),K)end\nend\nlocal function */
+    "\207s(\245n={}\nf\232o \006 pairs(Z)do n[#n\351]=o \211tab\344.s\226t(n\203f" /*  as()\nlocal n={}\nfor o in pairs(Z)do n[#n+1]=o end\ntable.sort(n)\nf */
+    "\232q,o \006 ipairs(n)do n[q]=o\355Z[o]\211\340tab\344.c\275cat(n\233 \354" /* or q,o in ipairs(n)do n[q]=o..' '..Z[o]end\nreturn table.concat(n,' ')\n */
+    "\211\215\365\207q(o\203\340u>=\311\213.m\006(o,ac\203\211\215\365" /* end\nlocal function aq(o)\nreturn u>=math.min(o,ac)\nend\nlocal function */
+    "\207A(q\203f\232\356q\323+8 do\244n=\330\035,i\243\250n\260\340" /*  aA(q)\nfor i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return  */
+    "\020 \211\214\207j,ak,F=(\246\341\270\374\342\032\011^\005 \005 \005" /* false end\nlocal aj,ak,F=(a('hget',c,n)or ''):match('^(%d+) (%d+) (%d+) */
+    " S'\243F\033n\237e \226\207j*\036+ak/\036+F>f)\217 \340n \325\211" /*  S')\nif F and(n==e or aj*1000+ak/1000+F>f)then return n end\nend\nend\n */
+    "\215x={}\244\013{}\244\204\244W\n\214\207r\n\214\207\013l\346" /* local x={}\nlocal t={}\nlocal al\nlocal W\nlocal ar\nlocal at=l:sub(1, */
+    "-10)\271r\346-10\245\365\207u(U,X,i,am,T,o\203E(o,i\203A[i]=(A[i" /* -10)~=r:sub(1,-10)\nlocal function au(U,X,i,am,T,o)\nE(o,i)\nA[i]=(A[i */
+    "]\2320)\351\n\015u\351\nx[#x\351]=U\nx[#x\351]=X\355i\355am\355T\276\215" /* ]or 0)+1\nu=u+1\nx[#x+1]=U\nx[#x+1]=X..' '..i..' '..am..' '..T\nend\nlocal  */
+    "\365\207x(\243A[D]\217\nA[D]=A[D]-1\n\015u-1\276\211\215\365" /* function ax()\nif A[D]then\nA[D]=A[D]-1\nu=u-1\nend\nend\nlocal function */
+    "\207v(ad\203\214\207z,X=\311\213.f\224xp(ad\245E=\311\213.\311x(2^(X-5),1\203\340" /*  av(ad)\nlocal az,X=math.frexp(ad)\nlocal E=math.max(2^(X-5),1)\nreturn  */
+    "\311\213.ceil((f+ad)/E)*E\276\215\365\207n(U,ad,am,T,o,E,X,Y\203\214" /* math.ceil((f+ad)/E)*E\nend\nlocal function an(U,ad,am,T,o,E,X,Y)\nlocal */
+    "\207o=t\275\372b\375(l\3420\nl=ao>=t\275\372b\375(r)a\220\207o<2^53\223\202%.0f\300:f\226\370(a" /*  ao=tonumber(l)or 0\nl=ao>=tonumber(r)and ao<2^53 and('%.0f'):format(a */
+    "o\351\342r\265U\237e\260\204=l \211au(U,l,av(ad),am,T,o\203t[#t\351]={U,E,X" /* o+1)or r\nif U==e then al=l end\nau(U,l,av(ad),am,T,o)\nt[#t+1]={U,E,X */
+    ",l\355f\355ad,Y}\276\215\365\207w(ad\245q,am=\301\020" /* ,l..' '..f..' '..ad,Y}\nend\nlocal function aw(ad)\nlocal q,am=0,false */
+    "\nwhi\344#t<ay do\244n=g\265q>0\260n=\330\035\323\257\216ad\033" /* \nwhile#t<ay do\nlocal n=g\nif q>0 then n=a('lindex',j,q)end\nif ad and( */
+    "\250n\262n\237ad)\217\265am \226\207q(ae)\217 \340\211an(ad\324\352\201d\231v," /* not n or n==ad)then\nif am or aq(ae)then return end\nan(ad,d,'1',d..v, */
+    "ae\203ad=nil\nq=q\351\376\216\250n\236\255\376\244E,X,Y=P(n\203" /* ae)\nad=nil\nq=q+1\nelseif not n then\nreturn\nelse\nlocal E,X,Y=P(n)\n */
+    "\214\207d=n\237L\227\3504]\226\326\341\270\374\203\214\207j,ak,F=(ad\262\032\011" /* local ad=n==L and s[4]or a('hget',c,n)\nlocal aj,ak,F=(ad or ''):match(' */
+    "^\005 \005\274O\203\214\207o=(ad\262\032\011^\256+ \256+ \256+ S\005%f[ " /* ^(%d+) (%d+) '..O)\nlocal ao=(ad or ''):match('^%d+ %d+ %d+ S(%d+)%f[  */
+    "%z]'\245o=ai(ao\243F\223\207j*\036+ak/\036+F<=\206\217\265u>=ac\260" /* %z]')\nlocal o=ai(ao)\nif F and aj*1000+ak/1000+F<=f then\nif u>=ac then  */
+    "\340\211B(n\203\266\216E\033am\262\241\207o \226\207q(o))\217\265\241\207o\221" /* return end\nB(n)\nelseif E and(am or not ao or aq(o))then\nif not ao then */
+    "\207r=q-#t \030\250F\260W={n,E,X,Y}\211\255\376\216E\236\216" /*  ar=q-#t end\nif not F then W={n,E,X,Y}end\nreturn\nelseif E then\nif  */
+    "aa((\246\341t\261\374\342\032\011^\256+ \005 \300)\217\nB(n\203\266\nan(n,ad" /* aa((a('hget',h,n)or ''):match('^%d+ (%d+) '))then\nB(n)\nelse\nan(n,ad */
+    "\011 C\242O\342F\2330\201'0\201o,E,X,Y\203q=q\351\276\266\216F\236q=q\351" /* :match(' C'..O)or F,'0','0',o,E,X,Y)\nq=q+1\nend\nelseif F then\nq=q+1 */
+    "\376\216u\2370\236\255\376\244F,ad=\222zsco\224\316\374\342'0\201'su" /* \nelseif u==0 then\nreturn\nelse\nlocal F,ad=a('zscore',m,n)or '0','su */
+    "spe\305:\242n\n\214\207i,ac=(\246\341\270,ad\342\032\011(%S\322 \005'\243" /* spect:'..n\nlocal ai,ac=(a('hget',c,ad)or ''):match('(%S+) (%d+)')\nif  */
+    "ai\271F\262t\275\372b\375(ac)>\206\217\n\332\270,ad,F\355f\203\0020\203ac=f\276" /* ai~=F or tonumber(ac)>f then\na('hset',c,ad,F..' '..f)\nz(0)\nac=f\nend\n */
+    "\216ac+N<=\206\232t\275\372b\375(F)<=\206\217\nB(n\203\266\nam=true\nq=q\351\276\325" /* if ac+N<=f or tonumber(F)<=f then\nB(n)\nelse\nam=true\nq=q+1\nend\nend\nend\n */
+    "\325\215\365\207d(q\245G,F=\246\341t\204l\261),{}\nf\232\356\303#" /* end\nend\nlocal function ad(q)\nlocal G,F=a('hgetall',h),{}\nfor i=1,# */
+    "G,2 do\244A=G[i\351]\011^\256+ \005 \354\214\207c=A\227G[i]\271'sha" /* G,2 do\nlocal A=G[i+1]:match('^%d+ (%d+) ')\nlocal ac=A and G[i]~='sha */
+    "\335'\227\241\207a(A\243G[i]\271e\033q \226\207c)\217 F[#F\351]=G[i]\325" /* red' and not aa(A)\nif G[i]~=e and(q or ac)then F[#F+1]=G[i]end\nend\n */
+    "f\232\356\303#F,\036 do\n\246\023,\337pack(F,i,\311\213.m\006(i+999,#F))\203\325" /* for i=1,#F,1000 do\na('hdel',h,unpack(F,i,math.min(i+999,#F)))\nend\nend\n */
+    "\215\366G(F\203\214\207a,ac={},0\nf\232i,V \006 pairs(A)do\265V>0\236" /* local function G(F)\nlocal aa,ac={},0\nfor i,V in pairs(A)do\nif V>0 then\n */
+    "aa[#aa\351]=i\355V\nac=\311\213.\311x(ac,i\203\325\215q=ac-f\n\214\207" /* aa[#aa+1]=i..' '..V\nac=math.max(ac,i)\nend\nend\nlocal q=ac-f\nlocal a */
+    "\356#t>0\227p\271\021\223\326l\200\261)>2*u\3516\nif#t>0\236\332\343t\027" /* i=#t>0 and p~=-2 and a('hlen',h)>2*u+16\nif#t>0 then\na('hset',c,'token */
+    "\201l\233hold\375\201t[#t][1]\233\224\001\024w\233\001\201l\233limit\201as()\243at\262q" /* ',l,'holder',t[#t][1],'released',w,'lease',l,'limit',as())\nif at or q */
+    ">9999999\260\002q\257f\232i,ac \006 ipairs(at\223\326\341t\204l\235)\226{})do" /* >9999999 then z(q)end\nfor i,ac in ipairs(at and a('hgetall',c)or{})do */
+    "\265i%2\2371\223\207c:f\347(g\227'^suspe\305:'\262':\300\217\326\345,ac\257" /* \nif i%2==1 and ac:find(g and '^suspect:' or ':')then a('hdel',c,ac)end\n */
+    "\211\266\216F\227l\271'\302\236\332\343\224\001\024w\203\211x[#x\351]\016" /* end\nelseif F and l~='0' then\na('hset',c,'released',w)\nend\nx[#x+1]=' */
+    "sha\335'\nx[#x\351]=tab\344.c\275cat(aa\233 '\243p\271\021\227q>p\037p\315" /* shared'\nx[#x+1]=table.concat(aa,' ')\nif p~=-2 and q>p then a('pexpire */
+    "\261\323\257\332t\261,\337pack(x)\243F\221\326\023,F\257\216p\237\021" /* ',h,q)end\na('hset',h,unpack(x))\nif F then a('hdel',h,F)end\nif p==-2 */
+    "\227\004\202p\315\261\323)\2711\236\222\023\203\312\315\261\323\203" /*  and redis.pcall('pexpire',h,q)~=1 then\na('del',h)\na('pexpire',h,q)\n */
+    "\030q<p\037p\315\261\323\257\216ai\221\207d(\257f\226\207z\374 \006 " /* end\nif q<p then a('pexpire',h,q)end\nif ai then ad()end\nfor az,n in  */
+    "ipairs(t)do\244U,E,X,F,Y=\337pack(n\243g\260B(U\257\216E\260Y" /* ipairs(t)do\nlocal U,E,X,F,Y=unpack(n)\nif g then B(U)end\nif E then Y */
+    "(E,X,F\257\211J(q\243W\227W[1]\237g\033q\351\267<p \226#t>0)\217 W[4](" /* (E,X,F)end\nend\nJ(q)\nif W and W[1]==g and(q+1000<p or#t>0)then W[4]( */
+    "W[2],W[3]\233\302\257p=q\276" /* W[2],W[3],'0')end\np=q\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\220n=d\327\301\255q=y\015^-(.*)'\242T=t\273\372b\376(k\3430\n\213" /* local n=d=='0'\nlocal q=y:match('^-(.*)')\nlocal T=tonumber(k)or 0\nlocal */
-    "\207\031t\273\372b\376(U\3430\255E=af\230D>f\255W=\262n\230E\033q\230" /*  ab=tonumber(U)or 0\nlocal E=af and D>f\nlocal W=not n and E and(q and  */
-    "U\237k\246\262q\223\207b>T\223\207b<2^53\242\367X(\203\253\247p\317" /* U==k or not q and ab>T and ab<2^53)\nlocal function X()\nreturn a('pexpire */
-    "\236,\332h.\313x(p\325)\352728\354\203\211\220F=(n\246W)a\216 X()\2370\307W\233" /* ',c,math.max(p,d)+172800000)\nend\nlocal F=(n or W)and X()==0\nif W then\n */
-    "\220W,\357ap\327\301\230q,av(d\257W\246i>=D\260S=d\231u \265 \357D \310" /* local W,i=ap=='0' and q,av(d)\nif W or i>=D then S=d..u else i=D end\nif  */
-    "I\260B\024\256\221\241\207h\217\207x(\256au\024,U,i\324 \226\207p,S,ae\203\333" /* I then B(e)end\nif not ah then ax()end\nau(e,U,i,q or ap,S,ae)\na('hse */
-    "\344limit\201as()\203\214\207h\233G(\203x={}\n\310g\033ah\246W)t\215\207" /* t',c,'limit',as())\nif ah then\nG()\nx={}\nend\nif g and(ah or W)then a */
-    "w(\256G(\257F\260X(\256\322\302ab,\335\377\221q\233\322-" /* w()end\nG()\nif F then X()end\nreturn{1,ab,f}\nelseif q then\nreturn{- */
-    "\302\026\377\221\3515]a\216 \262E\356I\233\341n\223{w\237k\2301\246" /* 1,0,f}\nelseif r[5]and not E and not I then\nreturn n and{w==k and 1 or  */
-    "\277\026\226{\376r=\202NEEDS\275\3515])\34799)}\010\220q=E\033\262n\246" /* 0,0,f}or{err=('NEEDS '..r[5]):sub(1,99)}\nend\nlocal q=E and(not n or  */
-    "k\327'\246U\237k\257q\233w=U\nax(\203x={e,U\231' 0 0 \301}\n\310T>b\356" /* k=='' or U==k)\nif q then\nw=U\nax()\nx={e,U..' 0 0 0'}\nend\nif T>b and not  */
-    "n\260m\0200\244k \310n\230k\327'\033I\246\262q)t\215 B\024\256\220" /* n then m='0'..k end\nif n and k=='' and(I or not q)then B(e)end\nlocal  */
-    "E=p\237\023 \226\207g\246q\307E\217\207w(\262n\230e\256\220D\n\214#s>0 \226\207" /* E=p==-2 or ag or q\nif E then aw(not n and e)end\nlocal D\nif#s>0 or a */
-    "g\223\204>0\233\214#s>0\246q\260G(q\356\205\230e\256\265\221E\233" /* g and t>0 then\nif#s>0 or q then G(q and not al and e)end\nelseif E then\n */
-    "\221p\270\023\233\314\317\261\353\355p=1\nad(true\203\211D=g\230Q(\262n" /* if p~=-2 then\na('pexpire',h,'1')\np=1\nad(true)\nend\nD=g and Q(not n */
-    "\230e,af\230e\257D\237true\356n\233\221p\270\023\260p=\314ttl\261" /*  and e,af and e)\nif D==true and not n then\nif p~=-2 then p=a('pttl',h */
-    "\256x={}\nan\024\325\353\201d\231u,ae\203G(\203x,\016{},{}\naw(\203\214#s>0\260G(\256" /* )end\nx={}\nan(e,d,'1',d..u,ae)\nG()\nx,s={},{}\naw()\nif#s>0 then G()end\n */
-    "\265\221D\327giv\200'\233p=\314ttl\261\203\265\307q\230m\270'\301\217\326" /* elseif D=='given' then\np=a('pttl',h)\nelse\nif q and m~='0' then a('h */
-    "\227\344\224\002d\201w\256\221p\270\023\037\025\256\300\221n\233" /* set',c,'released',w)end\nif p~=-2 then a('del',h)end\nend\nend\nif n then\n */
-    "\322(q\246k\270''\230w\237k)a\216 1\246\277\026\n\310\205\260\322\302" /* return{(q or k~='' and w==k)and 1 or 0,0,f}\nend\nif al then return{1, */
-    "t\273\372b\376(\205),\335\310M\033t>0\246\262E)t\215\n\222zsco\224\320\321\203\243\346" /* tonumber(al),f}end\nif M and(t>0 or not E)then\na('zscore',l,e)\na('hdel',c */
-    "\234w\030\355\211\220q=p\n\214\207q(ae)t\215\255n=\332h.hu\342\nf\232i,V \011" /* ,'woken')\nend\nlocal q=p\nif aq(ae)then\nlocal n=math.huge\nfor i,V in */
-    " pairs(A)do\307V>0\260n=\332h.m\011(n,i\256\211f\232o,K \011 pairs(Z)d" /*  pairs(A)do\nif V>0 then n=math.min(n,i)end\nend\nfor o,K in pairs(Z)d */
-    "o\307o<=t\260n=\332h.m\011(n,K\256\211q=n-f\n\310y\327\301\260\322" /* o\nif o<=t then n=math.min(n,K)end\nend\nq=n-f\nend\nif y=='0' then return{ */
-    "\277q,\335\211\220n=ar\223\207A(ar\242o=ar\033n\237e\246n\237\022\356" /* 0,q,f}end\nlocal n=ar and aA(ar)\nlocal o=ar and(n==e or n==false and not  */
-    "I\242\357\262I \226(\3514]\232\032\3478)\270v\3478\257i\233\220" /* I)\nlocal i=not I or(r[4]or ''):sub(1,8)~=v:sub(1,8)\nif i then\nlocal  */
-    "\357I\033\330pos\274\321\234MAXLEN\201\036)\226\247l\035,\036)a\216 \036\257" /* i=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\nif  */
-    "\262i\037zadd\320\234XX\201\277e\256\333\267\321,\3514]\232'0 0\275y\203\003" /* not i then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[4]or '0 0 '..y)\nz( */
-    "0\203\357i \226\247rpush\274\321)-1\n\222zadd\320\234GT\201f+\332h.\313x(p,0)+(i\352)*H\321" /* 0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math.max(p,0)+(i+1)*H,e */
-    "\203\314\317\274\3532096\354\355\314\317\320\3532096\354\355\211\333" /* )\na('pexpire',j,'1209600000')\na('pexpire',l,'1209600000')\nend\na('hse */
-    "\267\321,C[1]\004C[2]\004y\231' S\244ARGV[2]\231R:g\264\202C\201' C\276\257o" /* t',c,e,C[1]..' '..C[2]..' '..y..' S'..ARGV[2]..R:gsub('C',' C'))\nif o */
-    "\260q=y/25 \265\221g\230g\270e\356D\223#s\2370\260q=-1 \211\322" /*  then q=y/25 elseif g and g~=e and not D and#s==0 then q=-1 end\nreturn{ */
-    "\277q,\335\n" /* 0,q,f}\n */
+    "\215n=d\327\302\244q=y\011^-(.*)'\245U=t\275\372b\375(k\3420\n\214" /* local n=d=='0'\nlocal q=y:match('^-(.*)')\nlocal U=tonumber(k)or 0\nlocal */
+    "\207\031t\275\372b\375(S\3420\244E=a\206a\220 D>f\244W=\250n\227E\033q\227" /*  ab=tonumber(S)or 0\nlocal E=af and D>f\nlocal W=not n and E and(q and  */
+    "S\237k\262\250q\223\207b>U\223\207b<2^53\245\366X(\203\255\251p\315" /* S==k or not q and ab>U and ab<2^53)\nlocal function X()\nreturn a('pexpire */
+    "\235,\311\213.\311x(p\324)\351728\353\203\211\215F=(n\262W)a\220 X()\2370\265W\236" /* ',c,math.max(p,d)+172800000)\nend\nlocal F=(n or W)and X()==0\nif W then\n */
+    "\215W,\356ap\327\302\227q,av(d\243W\262i>=D\260T=d\231v \266 \356D \030" /* local W,i=ap=='0' and q,av(d)\nif W or i>=D then T=d..v else i=D end\nif  */
+    "I\260B\022\257\216\241\207h\221\207x(\257au\022,S,i\323 \226\207p,T,ae\203\332" /* I then B(e)end\nif not ah then ax()end\nau(e,S,i,q or ap,T,ae)\na('hse */
+    "\343limit\201as()\243ah\236G(\203x={}\276\216g\033ah\262W)\217\207" /* t',c,'limit',as())\nif ah then\nG()\nx={}\nend\nif g and(ah or W)then a */
+    "w(\257G(\243F\260X(\257\321\303ab,\334\376\216q\236\321-" /* w()end\nG()\nif F then X()end\nreturn{1,ab,f}\nelseif q then\nreturn{- */
+    "\303\025\376\216\3505]a\220 \250E\333I\236\340n\223{w\237k\2271\262" /* 1,0,f}\nelseif s[5]and not E and not I then\nreturn n and{w==k and 1 or  */
+    "\301\025\226{\375r=\202NEEDS\274\3505])\34699)}\276\215q=E\033\250n\262" /* 0,0,f}or{err=('NEEDS '..s[5]):sub(1,99)}\nend\nlocal q=E and(not n or  */
+    "k\327'\262S\237k\243q\236w=S\nax(\203x={e,S\231' 0 0 \302}\276\216U>b\333" /* k=='' or S==k)\nif q then\nw=S\nax()\nx={e,S..' 0 0 0'}\nend\nif U>b and not  */
+    "n\260l\0160\242k \030n\227k\327'\033I\262\250q)\217 B\022\257\215" /* n then l='0'..k end\nif n and k=='' and(I or not q)then B(e)end\nlocal  */
+    "E=p\237\021 \226\207g\262q\265E\221\207w(\250n\227e\257\215D\nif#t>0 \226\207" /* E=p==-2 or ag or q\nif E then aw(not n and e)end\nlocal D\nif#t>0 or a */
+    "g\227u>0\236if#t>0\262q\260G(q\333\204\227e\257\266\216E\236" /* g and u>0 then\nif#t>0 or q then G(q and not al and e)end\nelseif E then\n */
+    "\216p\271\021\236\312\315\261\352\354p=1\nad(true\203\211D=g\227Q(\250n" /* if p~=-2 then\na('pexpire',h,'1')\np=1\nad(true)\nend\nD=g and Q(not n */
+    "\227e,a\206a\220 e\243D\237true\333n\236\216p\271\021\260p=\312ttl\261" /*  and e,af and e)\nif D==true and not n then\nif p~=-2 then p=a('pttl',h */
+    "\257x={}\nan\022\324\352\201d\231v,ae\203G(\203x,\013{},{}\naw(\203if#t>0\260G(\257" /* )end\nx={}\nan(e,d,'1',d..v,ae)\nG()\nx,t={},{}\naw()\nif#t>0 then G()end\n */
+    "\266\216D\327giv\200'\236p=\312ttl\261\203\266\265q\227l\271'\302\221\326" /* elseif D=='given' then\np=a('pttl',h)\nelse\nif q and l~='0' then a('h */
+    "\230\343\224\001\024w\233\210e\024S\355r\257\216p\271\021\037\023\257" /* set',c,'released',w,'ended',S..' '..r)end\nif p~=-2 then a('del',h)end\n */
+    "\325\216n\236\321(q\262k\271''\227w\237k)a\220 1\262\301\025\276" /* end\nend\nif n then\nreturn{(q or k~='' and w==k)and 1 or 0,0,f}\nend\n */
+    "\216\204\260\321\303t\275\372b\375(\204),\334\030M\033u>0\262\250E)\217\n\222" /* if al then return{1,tonumber(al),f}end\nif M and(u>0 or not E)then\na(' */
+    "zsco\224\316\317\203\246\345\233w\027\354\211\215q=p\265aq(ae)\217\244" /* zscore',m,e)\na('hdel',c,'woken')\nend\nlocal q=p\nif aq(ae)then\nlocal  */
+    "n=\311\213.hu\341\nf\232i,V \006 pairs(A)do\265V>0\260n=\311\213.m\006(n,i\257\211" /* n=math.huge\nfor i,V in pairs(A)do\nif V>0 then n=math.min(n,i)end\nend\n */
+    "f\232o,K \006 pairs(Z)do\265o<=u\260n=\311\213.m\006(n,K\257\211q=n-f\276" /* for o,K in pairs(Z)do\nif o<=u then n=math.min(n,K)end\nend\nq=n-f\nend\n */
+    "\216y\327\302\260\321\301q,\334\211\215n=ar\223\207A(ar\245o=ar\033" /* if y=='0' then return{0,q,f}end\nlocal n=ar and aA(ar)\nlocal o=ar and( */
+    "n\237e\262n\237\020\333I\245\356\250I \226(\3504]\232\032\3468)\271r\346" /* n==e or n==false and not I)\nlocal i=not I or(s[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\243i\236\215\356I\033\330pos\277\317\233MAXLEN\201\036)\226\251l\035" /* 8)\nif i then\nlocal i=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j */
+    ",\036)a\220 \036\243\250i\037zadd\316\233XX\201\301e\257\332\270\317,\350" /* ,1000)and 1000)\nif not i then a('zadd',m,'XX',0,e)end\na('hset',c,e,s[ */
+    "4]\232'0 0\274y\203\0020\203\356i \226\251rpush\277\317)-1\n\222zadd\316\233GT\201f+\311\213" /* 4]or '0 0 '..y)\nz(0)\ni=i or a('rpush',j,e)-1\na('zadd',m,'GT',f+math */
+    ".\311x(p,0)+(i\351)*H\317\203\312\315\277\3522096\353\354\312\315\316\352209" /* .max(p,0)+(i+1)*H,e)\na('pexpire',j,'1209600000')\na('pexpire',m,'1209 */
+    "6\353\354\211\332\270\317,C[1]\355C[2]\355y\231' S\242ARGV[2]\231R:" /* 600000')\nend\na('hset',c,e,C[1]..' '..C[2]..' '..y..' S'..ARGV[2]..R: */
+    "g\264\202C\201' C\300\243o\260q=y/25 \266\216g\227g\271e\333D\223#t\2370" /* gsub('C',' C'))\nif o then q=y/25 elseif g and g~=e and not D and#t==0 */
+    "\260q=-1 \211\321\301q,\334\n" /*  then q=-1 end\nreturn{0,q,f}\n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\220o=t\273\372b\376(ARGV[3]\3430\307\241\207h\230D>f\223\204\273\372b\376(U)>\332h." /* local o=tonumber(ARGV[3])or 0\nif not ah and D>f and tonumber(U)>math. */
-    "\313x(k,o)t\215\255n=\332h.\313x(p\325)\352728\354\255F=\314\317\236\375" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal F=a('pexpire',c,n */
-    ")\2370\255\357av(d\257i>=D\260S=d\231u \265 \357D \310I\260B\024\256" /* )==0\nlocal i=av(d)\nif i>=D then S=d..u else i=D end\nif I then B(e)end\n */
-    "ax(\203au\024,U,i,ap,S,ae\203\333\344limit\201as()\203G(\257F\037p" /* ax()\nau(e,U,i,ap,S,ae)\na('hset',c,'limit',as())\nG()\nif F then a('p */
-    "\317\236\375\256\322\302t\273\372b\376(U),\335\010\220\357e:g\264\202\254+$\201y" /* expire',c,n)end\nreturn{1,tonumber(U),f}\nend\nlocal i=e:gsub('%d+$',y */
-    "\3122)\242n=p\270\023\230\241\207g\033m\237k \226\326\342\344hold\376\276\237e" /* :sub(2))\nlocal n=p~=-2 and not ag and(m==k or a('hget',c,'holder')==e */
-    "\203n=n\223\326\342t\261,i\257\262n\260\322-\302\026\310\3515]t\215" /* )\nn=n and a('hget',h,i)\nif not n then return{-1,0,f}end\nif r[5]then */
-    " \322\376r=\202NEEDS\275\3515])\34799)}\310o>b\260m=ARGV[3]\211" /*  return{err=('NEEDS '..r[5]):sub(1,99)}end\nif o>b then m=ARGV[3]end\n */
-    "x={i,k\231' 0 0 \301}\nan\024\325\353\201d\231u,ae\203\243\025\321\203G(i\203s,x={},{}" /* x={i,k..' 0 0 0'}\nan(e,d,'1',d..u,ae)\na('hdel',h,e)\nG(i)\ns,x={},{} */
-    "\nw=k\naw(\203\214#s>0\260G()\265\326\227\344\224\002d\201w\256\322\302" /* \nw=k\naw()\nif#s>0 then G()else a('hset',c,'released',w)end\nreturn{1, */
-    "t\273\372b\376(\205),\335\n" /* tonumber(al),f}\n */
+    "\215o=t\275\372b\375(ARGV[3]\3420\265\241\207h\227D>\206a\220 t\275\372b\375(S)>\311\213." /* local o=tonumber(ARGV[3])or 0\nif not ah and D>f and tonumber(S)>math. */
+    "\311x(k,o)\217\244n=\311\213.\311x(p\324)\351728\353\244F=\312\315\235\374" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal F=a('pexpire',c,n */
+    ")\2370\244\356av(d\243i>=D\260T=d\231v \266 \356D \030I\260B\022\257" /* )==0\nlocal i=av(d)\nif i>=D then T=d..v else i=D end\nif I then B(e)end\n */
+    "ax(\203au\022,S,i,ap,T,ae\203\332\343limit\201as()\203G(\243F\037p" /* ax()\nau(e,S,i,ap,T,ae)\na('hset',c,'limit',as())\nG()\nif F then a('p */
+    "\315\235\374\257\321\303t\275\372b\375(S),\334\276\215\356e:g\264\202\256+$\201y" /* expire',c,n)end\nreturn{1,tonumber(S),f}\nend\nlocal i=e:gsub('%d+$',y */
+    "\3102)\245n=p\271\021\227\241\207g\033l\237k \226\326\341\343hold\375\300\237e" /* :sub(2))\nlocal n=p~=-2 and not ag and(l==k or a('hget',c,'holder')==e */
+    "\203n=n\223\326\341t\261,i\243\250n\260\321-\303\025\030\3505]\217" /* )\nn=n and a('hget',h,i)\nif not n then return{-1,0,f}end\nif s[5]then */
+    " \321\375r=\202NEEDS\274\3505])\34699)}\030o>b\260l=ARGV[3]\211" /*  return{err=('NEEDS '..s[5]):sub(1,99)}end\nif o>b then l=ARGV[3]end\n */
+    "x={i,k\231' 0 0 \302}\nan\022\324\352\201d\231v,ae\203\246\023\317\203G(i\203t,x={},{}" /* x={i,k..' 0 0 0'}\nan(e,d,'1',d..v,ae)\na('hdel',h,e)\nG(i)\nt,x={},{} */
+    "\nw=k\naw(\203if#t>0\260G()\266\326\230\343\224\001\024w\257\321\303" /* \nw=k\naw()\nif#t>0 then G()else a('hset',c,'released',w)end\nreturn{1, */
+    "t\275\372b\375(\204),\334\n" /* tonumber(al),f}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -436,16 +446,16 @@ static const PORT_FLASH uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4671, "ea9ecc489087e5620e9f4ef59e6bb3e0338b482c"};
+    {common, lock_before, hand_over, lock_after}, 4689, "ce170190cdff4d86e3ce7b0e5b5282fcac440c46"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4351, "ddd5b86e76754a7bf5386a5f81d62a81ab7c366d"};
+    {common, break_before, hand_over, break_after}, 4584, "d4f01190a1fd2a1f15efb5564a054111edaec5ec"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 9129, "c01d15684b70ae6cc83629436acd2c26287c7034"};
+    {common, hand_over, share, shared}, 9147, "50597064214af3d51329395b1f4b3795829ba085"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7614, "514610b2d68ef13049797336ebad21c19b707ecd"};
+    {common, hand_over, share, downgrade}, 7614, "1c0341b655006c92cd06796cda7d5bc97d54dcfe"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1895, "6a930dc9591b949e33dfbc0b937536cdf2fdce35"};
+    {inspect, nothing, nothing, nothing}, 2292, "f6b51ccb987e71673eb0f3d257530e1116ce6250"};

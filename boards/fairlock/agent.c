@@ -105,15 +105,16 @@ struct hold {
   uint32_t reached_at; /* when the server was last known to be reachable */
   bool cancelled;      /* the wait is to end */
   enum phase phase;
-  atomic_bool asked;           /* an operator has asked for a lock */
-  uint32_t asked_for;          /* which of the names it has; `shared` guards it, too */
-  pthread_mutex_t shared;      /* guards `words`, and messages from two threads */
-  char words[AGENT_TEXT_SIZE]; /* of the last one who has asked                 */
-  bool guards;                 /* the command has begun; it may have ended since */
-  bool hurried;                /* at_least_ms no longer counts */
-  struct agent_message rival;  /* ASKING: what is then reported */
-  bool unasked;                /* RELEASING: `fairlock run` has not asked for it yet */
-  int64_t acquired_at;         /* in long_clock_ms() */
+  atomic_bool asked;            /* an operator has asked for a lock */
+  uint32_t asked_for;           /* which of the names it has; `shared` guards it, too */
+  pthread_mutex_t shared;       /* guards `words`, `broken`, and messages from two threads */
+  char words[AGENT_TEXT_SIZE];  /* of the last one who has asked                 */
+  char broken[AGENT_TEXT_SIZE]; /* who says that a hold was broken: "0", and words; "": nobody */
+  bool guards;                  /* the command has begun; it may have ended since */
+  bool hurried;                 /* at_least_ms no longer counts */
+  struct agent_message rival;   /* ASKING: what is then reported */
+  bool unasked;                 /* RELEASING: `fairlock run` has not asked for it yet */
+  int64_t acquired_at;          /* in long_clock_ms() */
   uint32_t until; /* ENDING: when to send SIGKILL; CLEARING: to give up; RELEASING: to report */
   pthread_mutex_t start; /* the other thread locks it before it services the client */
   /*
@@ -160,6 +161,10 @@ static struct agent_message message_of(struct hold *hold, enum agent_news news, 
   struct agent_message message = {.news = (int32_t)news, .status = status};
   session_error(hold->session, status, message.text);
   session_address(hold->session, status, message.address);
+  if (status != FAIRLOCK_LOST) return message;
+  (void)pthread_mutex_lock(&hold->shared);
+  memcpy(message.text, hold->broken, sizeof message.text);
+  (void)pthread_mutex_unlock(&hold->shared);
   return message;
 }
 
@@ -186,6 +191,12 @@ static void tell_status(struct hold *hold, enum agent_news news, int status)
 static void on_event(enum fairlock_log_event kind, int status, const char *text, void *context)
 {
   struct hold *hold = context;
+  if (kind == FAIRLOCK_LOG_BROKEN) {
+    (void)pthread_mutex_lock(&hold->shared);
+    snprintf(hold->broken, sizeof hold->broken, "%s", text);
+    (void)pthread_mutex_unlock(&hold->shared);
+  }
+  if (!hold->options->verbose) return;
   struct agent_message message = {
       .news = AGENT_EVENT, .at_ms = time_of_day_ms(), .event = (int32_t)kind, .status = status};
   bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
@@ -425,6 +436,9 @@ static void begin_wait(struct hold *hold)
 static void wait_again(struct hold *hold)
 {
   atomic_store(&hold->asked, false); /* the operator asked for the hold that has ended */
+  (void)pthread_mutex_lock(&hold->shared);
+  hold->broken[0] = 0;
+  (void)pthread_mutex_unlock(&hold->shared);
   give_back(hold, FAIRLOCK_PENDING);
 }
 
@@ -950,8 +964,7 @@ static void hold_lock(struct hold *hold)
   int error = pthread_mutex_init(&hold->shared, NULL);
   if (error != 0) _exit(1); /* it cannot even say so */
   int status = session_open(session);
-  if (status == FAIRLOCK_OK && hold->options->verbose)
-    status = fairlock_set_log(&session->client, &hold->log);
+  if (status == FAIRLOCK_OK) status = fairlock_set_log(&session->client, &hold->log);
   if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   prepare(hold);
   find_server(hold);

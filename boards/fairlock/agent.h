@@ -71,14 +71,17 @@ enum agent_news {
   /* the system has refused what text says: status is an errno value. The agent has ended */
   AGENT_UNABLE,
   AGENT_ASKED, /* an operator has asked for the lock, and the command was sent on_ask: text */
-  /* the lock is gone: FAIRLOCK_LOST; or its lease ends soon: status says why it is not renewed */
+  /*
+   * the lock is gone: FAIRLOCK_LOST, text as FAIRLOCK_LOG_BROKEN, or ""; or its lease ends soon: status
+   * says why it is not renewed
+   */
   AGENT_LOST,
   AGENT_RELEASED, /* the status of the release. The agent has ended, or lingers */
   AGENT_EVENT,    /* something has happened to the connection, for --verbose    */
   AGENT_GONE      /* the agent has ended without a message                      */
 };
 
-/* Room for an error text, a new address, or the words of who asks (lock/FORMAT.md). */
+/* Room for an error text, a new address, or the words of who asks or breaks (lock/FORMAT.md). */
 #define AGENT_TEXT_SIZE 288
 
 struct agent_message {

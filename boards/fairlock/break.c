@@ -9,10 +9,12 @@
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/utsname.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,11 +26,14 @@
 
 #define MOST_WAIT_MS 86400000U
 #define LOOK_MS      200
+#define MOST_REASON  128 /* lock/FORMAT.md */
 
 struct breaking {
   struct session session;
   const char *name;
   char *shown;                 /* the name, printable */
+  const char *reason;          /* --reason; NULL: not given */
+  char words[256];             /* who does it, and why */
   const char *token;           /* --token, before it is parsed; NULL: not given */
   struct fairlock_target hold; /* that the command line names; after mean(), one of those meant */
   bool ask, yes;
@@ -46,6 +51,8 @@ static const struct option_row options[] = {
      .help = "end the hold with this token, if it has not ended"},
     {"holder", 0, OPTION_TEXT, offsetof(struct breaking, hold.holder), "ID",
      .help = "end the hold of this holder, as status prints it"},
+    {"reason", 0, OPTION_TEXT, offsetof(struct breaking, reason), "TEXT",
+     .help = "why: the holder is told, and status shows it, with who did it"},
     {"yes", 0, OPTION_FLAG, offsetof(struct breaking, yes), NULL,
      .help = "end the present hold, or holds, without asking on the terminal"},
     {"ask", 0, OPTION_FLAG, offsetof(struct breaking, ask), NULL,
@@ -59,13 +66,15 @@ static const struct option_row options[] = {
 
 static const struct command_line usage = {
     .command = "break",
-    .usage = "fairlock break [--token N|--holder ID] [--ask|--yes] [OPTION]... NAME",
+    .usage = "fairlock break [--token N|--holder ID] [--ask|--yes] [--reason TEXT]\n"
+             "                      [OPTION]... NAME",
     .about =
         "\n"
         "Ends the hold of the lock NAME, and hands the lock to the next in line. On a terminal it\n"
-        "shows the hold and asks first. The holder finds out when it next renews or releases, and\n"
-        "acts as the holder until then: only the fencing tokens tell the two holders apart. If\n"
-        "several share the lock, it is the one that is named, or all of them.\n",
+        "shows the hold and asks first. The holder is told at once if it listens, as fairlock run\n"
+        "does. Any other finds out when it next renews or releases, and acts as the holder until\n"
+        "then: only the fencing tokens tell the two holders apart. If several share the lock, it\n"
+        "is the one that is named, or all of them.\n",
     .statuses =
         "Exit status: 0 the hold has ended, or its holder was asked (with -w: it has ended); 1 "
         "the\n"
@@ -240,7 +249,7 @@ static int end_each(struct breaking *breaking)
 /* Ends whichever holds there are, because those that were seen cannot be named. */
 static int end_any(struct breaking *breaking)
 {
-  breaking->hold = (struct fairlock_target){.token = FAIRLOCK_ANY_TOKEN};
+  breaking->hold = (struct fairlock_target){.token = FAIRLOCK_ANY_TOKEN, .words = breaking->words};
   int status = carry_out(breaking);
   if (status == FAIRLOCK_NOT_HELD) return all_gone(breaking);
   if (status != FAIRLOCK_OK) return session_complain(&breaking->session, status);
@@ -369,6 +378,28 @@ static bool parse_token(const struct command_line *line, const char *text, uint6
   return false;
 }
 
+/*
+ * USER@HOST, which is a claim, as anybody may send anything: words of FORMAT.md have no white space there,
+ * and do not begin with a digit.
+ */
+static void name_ourselves(struct breaking *breaking)
+{
+  struct utsname host;
+  const struct passwd *user = getpwuid(geteuid());
+  const char *place = uname(&host) == 0 ? host.nodename : "";
+  char *words = breaking->words;
+  int size = snprintf(words, 64, "%.31s@%.*s", user != NULL ? user->pw_name : "",
+                      (int)strcspn(place, "."), place);
+  if (size > 63) size = 63;
+  for (char *at = words; *at != 0; at++) {
+    if (*at == ' ' || (*at >= '\t' && *at <= '\r') || (at == words && *at >= '0' && *at <= '9'))
+      *at = '_';
+  }
+  if (breaking->reason != NULL)
+    snprintf(words + size, sizeof breaking->words - (size_t)size, " %s", breaking->reason);
+  breaking->hold.words = words;
+}
+
 static int settle(struct breaking *breaking, const struct command_line *line)
 {
   bool terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
@@ -378,6 +409,10 @@ static int settle(struct breaking *breaking, const struct command_line *line)
     return misused(line, "--token names the hold, so does --holder: give one of them");
   if (breaking->ask && breaking->yes)
     return misused(line, "--ask leaves it to the holder, --yes does not: give one of them");
+  if (breaking->reason != NULL &&
+      (*breaking->reason == 0 || strlen(breaking->reason) > MOST_REASON))
+    return misused(line, "--reason needs a text of 1 to %d bytes", MOST_REASON);
+  name_ourselves(breaking);
   if (breaking->wait_ms != NOT_GIVEN && !breaking->ask) return misused(line, "-w goes with --ask");
   if (!is_named(breaking) && !breaking->ask && !breaking->yes && !terminal)
     return misused(line, "there is no terminal to ask on: name the hold by --token or --holder, or "

@@ -61,9 +61,22 @@ static void take_limits(struct inspection *inspection, const struct fairlock_rep
   inspection->limits[size] = 0;
 }
 
+static void take_last(struct past *past, const struct fairlock_last *last)
+{
+  if (last->id == NULL) return;
+  past->id = copied(last->id, last->id_size);
+  past->id_size = last->id_size;
+  past->words = copied(last->words, last->words_size);
+  past->words_size = last->words_size;
+  past->token = last->token;
+  past->lasted_ms = last->lasted_ms;
+  past->end = (int)last->end;
+}
+
 static void take_holder(struct inspection *inspection, const struct fairlock_report *report)
 {
   inspection->outdated = report->outdated;
+  take_last(&inspection->last, &report->last);
   if (report->id == NULL || !is_kept(inspection, report)) return;
   inspection->holders = with_room(inspection->holders, inspection->holder_count,
                                   &inspection->holder_room, sizeof *inspection->holders);
@@ -136,7 +149,7 @@ bool inspection_differs(const struct inspection *a, const struct inspection *b)
 {
   if (a->holder_count != b->holder_count || inspection_waiters(a) != inspection_waiters(b) ||
       a->shared != b->shared || a->limit != b->limit || strcmp(a->limits, b->limits) != 0 ||
-      a->outdated != b->outdated)
+      a->outdated != b->outdated || a->last.token != b->last.token)
     return true;
   for (size_t i = 0; i < a->holder_count; i++) {
     if (!has_holder(b, &a->holders[i])) return true;
@@ -175,6 +188,8 @@ void inspection_clear(struct inspection *inspection)
   for (size_t i = 0; i < inspection->holder_count; i++)
     free(inspection->holders[i].party.id);
   free(inspection->holders);
+  free(inspection->last.id);
+  free(inspection->last.words);
   inspection_forget_waiters(inspection);
   memset(inspection, 0, sizeof *inspection);
 }
@@ -290,11 +305,30 @@ void inspection_print_outdated(FILE *to, const struct inspection *inspection)
     fprintf(to, ", %sused by a later release%s", paint(to, BAD), paint(to, PLAIN));
 }
 
+/* When the last hold of a free lock began and how it has ended; its token is the server's time in us. */
+static void print_last(FILE *to, const struct past *last)
+{
+  if (last->id == NULL) return;
+  char *id = printable(last->id, last->id_size);
+  fprintf(to, ", last held by %s (token %" PRIu64 ") from ", id, last->token);
+  free(id);
+  print_time(to, (int64_t)(last->token / 1000), DATE);
+  if (last->lasted_ms >= 0) fprintf(to, " for %.1f s", (double)last->lasted_ms / 1000);
+  if (last->end == FAIRLOCK_LAST_RELEASED) fputs(", released", to);
+  else if (last->end != FAIRLOCK_LAST_BROKEN)
+    fputs(", not released: its lease ran out, or its key was deleted", to);
+  else fprintf(to, ", %sbroken%s", paint(to, BAD), paint(to, PLAIN));
+  char *words = printable(last->words, last->words_size);
+  if (*words != 0) fprintf(to, " by %s", words);
+  free(words);
+}
+
 void inspection_print_holders(FILE *to, const struct inspection *inspection, bool with_ttl)
 {
   if (inspection->shared) print_shared(to, inspection);
   else if (inspection->holder_count > 0) holder_print(to, inspection->holders, with_ttl);
   else fprintf(to, "%sfree%s", paint(to, GOOD), paint(to, PLAIN));
+  if (with_ttl && inspection->holder_count == 0) print_last(to, &inspection->last);
 }
 
 void inspection_print_hold(FILE *to, const struct inspection *inspection, bool with_ttl)
@@ -413,6 +447,27 @@ static void print_json_holder(FILE *to, const struct holder *holder, int64_t ser
   putc('}', to);
 }
 
+static void print_json_last(FILE *to, const struct past *last)
+{
+  static const char *const ends[] = {[FAIRLOCK_LAST_EXPIRED] = "unreleased",
+                                     [FAIRLOCK_LAST_RELEASED] = "released",
+                                     [FAIRLOCK_LAST_BROKEN] = "broken"};
+  fputs(",\"last\":", to);
+  if (last->id == NULL) {
+    fputs("null", to);
+    return;
+  }
+  putc('{', to);
+  print_json_bytes(to, "id", last->id, last->id_size);
+  fprintf(to, ",\"token\":%" PRIu64, last->token);
+  inspection_print_seconds(to, "start_time_seconds", (int64_t)(last->token / 1000));
+  inspection_print_seconds(to, "hold_seconds", last->lasted_ms);
+  fprintf(to, ",\"end\":\"%s\",", ends[last->end]);
+  if (last->words_size > 0) print_json_bytes(to, "broken_by", last->words, last->words_size);
+  else fputs("\"broken_by\":null", to);
+  putc('}', to);
+}
+
 static void print_json_limits(FILE *to, const struct inspection *inspection)
 {
   if (*inspection->limits == 0 && inspection->limit > 0) fprintf(to, "%" PRIu32, inspection->limit);
@@ -440,5 +495,7 @@ void inspection_print_json(FILE *to, const struct inspection *inspection,
     if (i > 0) putc(',', to);
     print_json_holder(to, &inspection->holders[i], of->server_ms);
   }
-  fprintf(to, "],\"waiter_count\":%zu", of->waiters);
+  putc(']', to);
+  print_json_last(to, &inspection->last);
+  fprintf(to, ",\"waiter_count\":%zu", of->waiters);
 }

@@ -31,6 +31,17 @@ struct holder {
   bool renews;        /* it renews its lease; false if that is not known */
 };
 
+/* The last hold of a free lock: see struct fairlock_last. */
+struct past {
+  char *id; /* allocated; NULL: it is not known, nor is the rest */
+  size_t id_size;
+  char *words; /* of who broke it, allocated */
+  size_t words_size;
+  uint64_t token;
+  int64_t lasted_ms;
+  int end; /* of enum fairlock_last_end */
+};
+
 struct inspection {
   struct holder *holders; /* that whose lease ends last first; several only if they share */
   size_t holder_count;    /* 0: the lock is free */
@@ -39,6 +50,7 @@ struct inspection {
   uint32_t limit;         /* the smallest in use; 0: there is none, or it is not shared */
   char limits[96];        /* all of them, if there are several, a space between them */
   bool outdated;          /* a later release uses it in a way that is not known here */
+  struct past last;       /* of a free lock */
   struct party *waiters;  /* first in line first */
   size_t waiter_count;
   size_t waiter_room;
@@ -71,7 +83,10 @@ void inspection_print_name(FILE *to, const void *name, size_t size);
 /* Prints, behind who holds the lock, that a later release uses it in a way that is not known here. */
 void inspection_print_outdated(FILE *to, const struct inspection *inspection);
 
-/* Prints who holds the lock, or how many; with_ttl: and for how long, unless they share it. */
+/*
+ * Prints who holds the lock, or how many; with_ttl: and for how long, unless they share it; or, if it is
+ * free, who held it last.
+ */
 void inspection_print_holders(FILE *to, const struct inspection *inspection, bool with_ttl);
 
 /* Both: the holders, and whether a later release uses the lock. */

@@ -418,6 +418,7 @@ static void tell_event(const struct run *run, const struct agent_message *event)
       [FAIRLOCK_LOG_REDIRECTED] = "redirected",
       [FAIRLOCK_LOG_REFUSED] = "refused",
       [FAIRLOCK_LOG_ASKED] = "an operator asks for the hold with token ",
+      [FAIRLOCK_LOG_BROKEN] = "told that the hold was broken: ",
   };
   int kind = event->event;
   bool failed = kind == FAIRLOCK_LOG_NOT_CONNECTED || kind == FAIRLOCK_LOG_DISCONNECTED;
@@ -426,6 +427,8 @@ static void tell_event(const struct run *run, const struct agent_message *event)
   char *words = session_words(event->text);
   const char *said = kind == FAIRLOCK_LOG_CONNECTED ? "" : words;
   if (kind == FAIRLOCK_LOG_ASKED) said += strspn(said, ": ");
+  if (kind == FAIRLOCK_LOG_BROKEN)
+    said += strspn(said, ": 0"); /* the words behind that begin with none */
   complain_of(event->at_ms, "%s: %s%s%s", place, texts[kind],
               failed ? fairlock_status_text(event->status) : "", said);
   free(words);
@@ -758,6 +761,20 @@ static void lose(struct run *run)
   metrics_lost(&run->lock.metrics);
 }
 
+/* Why the lock is lost, to be freed. broken: as FAIRLOCK_LOG_BROKEN, or "". */
+static char *why_lost(const char *broken)
+{
+  static const char any[] = "its lease ran out, it was broken, or its key deleted";
+  const char *words = broken + strspn(broken, "0 ");
+  if (*broken == 0) return copied(any, sizeof any - 1);
+  char *shown = printable(words, strlen(words));
+  size_t size = sizeof "it was broken by " + strlen(shown);
+  char *why = grown(NULL, size);
+  snprintf(why, size, "it was broken%s%s", *shown != 0 ? " by " : "", shown);
+  free(shown);
+  return why;
+}
+
 static void on_lost(struct run *run, const struct agent_message *message)
 {
   static const char *const actions[] = {"ending the command", "killing the command",
@@ -772,7 +789,9 @@ static void on_lost(struct run *run, const struct agent_message *message)
     complain("the process that holds %s was killed; %s", run->shown, action);
     if (!ended && run->lock.on_lost != ON_LOST_IGNORE) guard_end_all(&run->agent.guard);
   } else if (message->status == FAIRLOCK_LOST) {
-    complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", shown, action);
+    char *why = why_lost(message->text);
+    complain("%s is lost: %s; %s", shown, why, action);
+    free(why);
   } else {
     char *place = session_place(&run->session, message->address);
     char *words = session_words(message->text);
@@ -991,8 +1010,11 @@ static int on_released(struct run *run, const struct agent_message *message, int
   }
   if (message->news == AGENT_RELEASED && message->status == FAIRLOCK_LOST) {
     metrics_lost(&run->lock.metrics);
-    complain("%s was lost %s: its lease ran out, it was broken, or its key deleted", run->shown,
-             run->lock.at_least_ms > 0 ? "before --at-least was over" : "while the command ran");
+    char *why = why_lost(message->text);
+    complain("%s was lost %s: %s", run->shown,
+             run->lock.at_least_ms > 0 ? "before --at-least was over" : "while the command ran",
+             why);
+    free(why);
     return (int)run->lost_status;
   }
   const char *why = fairlock_status_text(message->status);

@@ -5,6 +5,7 @@
 -- ARGV  id     of the holder; * whoever it is: of a lock that is shared, all of them
 --       mode   -1 to end the hold, -2 to ask its holder
 --       token  of the hold; none: whichever it is
+--       and, as a second argument, who does it and why, with a space before it; or nothing
 -- Reply {1, 0, now}   ended; or the holder was sent the token, which asks it to release
 --       {0, 0, now}   free, or another hold by now: nothing was done
 --       {0, 1, now}   that hold, but its holder does not listen, or has no token: it cannot be asked
@@ -23,6 +24,18 @@ local function listens(waiter)
   return how, channel
 end
 
+-- Those who waited, or held, are to ask; and people are to find who did it. When nothing is left to be done: so
+-- a refusal does no harm.
+local said = ARGV[2] or ''
+local broken -- the newest of the tokens whose holds end
+local function tell(ids)
+  if broken and notes[1] then redis.pcall('hset', meta, 'broken', broken .. ' ' .. now .. said) end
+  for _, told in ipairs(ids) do
+    local how, channel = listens(told)
+    if how then redis.pcall(how, channel, '0' .. said) end
+  end
+end
+
 -- Those who share are described in share.lua; a single holder may be exclusive. A later release may let one
 -- count several times: w and how many, behind its lease.
 local hold = call('hgetall', lock)
@@ -37,17 +50,19 @@ for at = 1, #hold, 2 do
   elseif (id == '*' or id == holder) and (token == '' or token == mine) and (all or not named[1]) then
     named[#named + 1] = holder
     named[holder] = mine
+    if (tonumber(mine) or 0) > (tonumber(broken) or 0) then broken = mine end
   else
     counts[ends or 0] = (counts[ends or 0] or 0) + (hold[at + 1]:match(' w(%d+)%f[ %z]') or 1)
     latest = math.max(latest, tonumber(ends) or math.huge)
   end
 end
+table.sort(named) -- not as this server happens to store them
 if mode == '-2' then
   local asked = 0
   for _, holder in ipairs(named) do
     local how, channel = listens(holder)
     if how and named[holder] then
-      call(how, channel, named[holder])
+      call(how, channel, named[holder] .. said)
       asked = 1
     end
   end
@@ -65,8 +80,8 @@ if latest > 0 and latest < math.huge then -- the others go on
   local left = call('pttl', lock)
   if left < 0 or now + left > latest then call('pexpire', lock, latest - now) end
   set_head(latest - now)
-  local how, channel = listens(head or '')
-  if how then redis.pcall(how, channel, '0') end -- nothing is left to be done
+  named[2] = head or nil
+  tell(named)
   return {1, 0, now}
 end
 local given = false
@@ -80,4 +95,5 @@ if head and (named[1] or not hold[1]) then
 end
 -- Not `released`: the holder's own release is to find that the hold is lost.
 if named[1] and not given then call('del', lock) end
+tell(named)
 return {named[1] and 1 or 0, 0, now}

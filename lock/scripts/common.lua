@@ -18,6 +18,9 @@
 --           suspect:<id>  a Redisson waiter: its score, and when first found not listening, ms
 --           woken      the Redisson waiter that was woken last, and its score then
 --           since      when that was first done, ms
+--           ended      for people: the token of the hold that was released last and left the lock free,
+--                      and when, us
+--           broken     for people: the token of the hold that was broken last, when, ms, and perhaps words
 --           needs      words of a later release, which none of ours writes: who does not know each of
 --                      them begins nothing
 -- ARGV  1 the request: words with a space between them, because each further argument would cost

@@ -4,8 +4,7 @@
 -- KEYS  as in common.lua
 -- Reply {waiters + 2^32 * holders, (rest, token, count + 2^16 * limit + 2^48 * needs, kind, holder) for each
 --       holder, (kind, condition, waiter) for each waiter}
---   holders    at least 1: a free lock has one whose id is empty, and the rest of which is -2. That
---              whose lease ends last comes first
+--   holders    at least 1: a free lock has one, see below. That whose lease ends last comes first
 --   rest       what is left of the lease, ms; -1: it has no end
 --   count      0 beside a holder: it was handed the lock and has not confirmed it yet
 --   limit      the smallest in use, and 1; 1: none is; 0: exclusive
@@ -14,6 +13,12 @@
 --              A lease of 0 is not known. Of a waiter: 2 ours, of a later release: its note cannot be
 --              read, and how long it may be silent is unknown; 1 ours; 0 Redisson's; and 4 if it shares
 --   holder     where several limits are in use, the nine smallest stand before the first one, a space behind each
+-- Of a free lock, rest is -2, and the others tell of the last hold that had a token:
+--   token      0: nobody's is known
+--   count      how it ended: 2 broken; 1 released; 0 neither, so its lease ran out, or its key was deleted; and
+--              2^48 * needs
+--   kind       for how long it, or those beside it that were shared, lasted, ms; -1: not known
+--   holder     its id; and, if it was broken with words, a space and these
 --   condition  2 listens; 1 silent, but in time, or of kind 2; 0 dead
 
 local lock, queue, timeout, meta = unpack(KEYS)
@@ -35,7 +40,7 @@ local function number(text)
 end
 
 local hold = call('hgetall', lock)
-local notes = call('hmget', meta, 'token', 'holder', 'lease', 'limit', 'needs')
+local notes = call('hmget', meta, 'token', 'holder', 'lease', 'limit', 'needs', 'released', 'ended', 'broken')
 local waiters = call('lrange', queue, 0, -1)
 local rest = math.min(call('pttl', lock), 1e15)
 local limits, holders = {}, {}
@@ -59,8 +64,28 @@ for at = 1, #hold, 2 do
   end
 end
 table.sort(holders, function(a, b) return a[1] > b[1] or a[1] == b[1] and a[6] < b[6] end)
-if not holders[1] then holders[1] = {rest, false, 0, false, '', ''} end
-local reply = {#waiters + 2 ^ 32 * #holders}
+local needs = notes[5] and 2 ^ 48 or 0
+local reply = {#waiters + 2 ^ 32 * math.max(#holders, 1)}
+if not holders[1] then
+  local token, how, id = number(notes[1]), notes[6] == notes[1] and 1 or 0, (notes[2] or ''):match('^%S+$')
+  local lasted = -1 -- us
+  local function take(text, unit, ending)
+    local of, at, words = (text or ''):match('^(%d+) (%d+) ?(.*)$')
+    local later = number(at) * unit - token
+    if of == notes[1] then later = math.max(later, 0) end -- a token may be ahead of the clock
+    if later > lasted then
+      lasted, how = later, ending
+      if words ~= '' then id = id .. ' ' .. words end
+    end
+  end
+  if token > 0 and id then
+    take(notes[7], 1, 1)
+    take(notes[8], 1000, 2)
+  else
+    token, how, id = 0, 0, ''
+  end
+  reply = {reply[1], -2, token, how + needs, math.floor(lasted / 1000), id}
+end
 for _, holder in ipairs(holders) do
   local rest, token, count, lease, renews, id = unpack(holder)
   local kind = 0
@@ -68,11 +93,11 @@ for _, holder in ipairs(holders) do
     kind = listens(id) and 3 or 1
     if number(lease) > 0 and number(lease) < 2 ^ 32 then kind = kind + 8 * lease + 4 * #renews end
   end
-  for _, value in ipairs({rest, number(token), count + (notes[5] and 2 ^ 48 or 0), kind, id}) do
+  for _, value in ipairs({rest, number(token), count + needs, kind, id}) do
     reply[#reply + 1] = value
   end
 end
-if limits[2] and holders[1][3] >= 2 ^ 16 then
+if limits[2] and holders[1] and holders[1][3] >= 2 ^ 16 then
   reply[6] = table.concat(limits, ' ', 1, math.min(#limits, 9)) .. ' ' .. reply[6]
 end
 for _, waiter in ipairs(waiters) do

@@ -109,7 +109,7 @@ end
 if ends then
   if held and not given then
     call('del', lock)
-    if last ~= '0' then call('hset', meta, 'released', released) end
+    if last ~= '0' then call('hset', meta, 'released', released, 'ended', last .. ' ' .. micros) end
   end
   return {(held or token ~= '' and released == token) and 1 or 0, 0, now}
 end

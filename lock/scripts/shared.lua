@@ -76,7 +76,7 @@ elseif open then
   elseif given == 'given' then
     ttl = call('pttl', lock)
   else
-    if held_before and last ~= '0' then call('hset', meta, 'released', released) end
+    if held_before and last ~= '0' then call('hset', meta, 'released', released, 'ended', of .. ' ' .. micros) end
     if ttl ~= -2 then call('del', lock) end
   end
 end

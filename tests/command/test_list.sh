@@ -87,7 +87,7 @@ test_json() {
   token=$(redis hget 'fairlock:{a}' token)
   expect 0 "$fairlock" list --json
   same "$(jq -c 'del(.holders[].lease_remaining_seconds, .holders[].hold_seconds, .holders[].unheard_seconds) | .holders[].start_time_seconds |= (. * 1000 | round) | .holders[].lease_seconds |= . * 1' "$dir/out")" \
-    '{"name":"a","server":"127.0.0.1:'$port'","held":true,"shared":false,"limit":null,"limits":[],"outdated":false,"holder_count":1,"holders":[{"id":"'$(redis hkeys a)'","kind":"fairlock","hold_count":1,"token":'$token',"start_time_seconds":'$((token / 1000))',"lease_seconds":30,"alive":true,"listens":true}],"waiter_count":0}'
+    '{"name":"a","server":"127.0.0.1:'$port'","held":true,"shared":false,"limit":null,"limits":[],"outdated":false,"holder_count":1,"holders":[{"id":"'$(redis hkeys a)'","kind":"fairlock","hold_count":1,"token":'$token',"start_time_seconds":'$((token / 1000))',"lease_seconds":30,"alive":true,"listens":true}],"last":null,"waiter_count":0}'
   same "$(jq -c '.holders[]|[.unheard_seconds >= 0, .lease_remaining_seconds > 0, .lease_remaining_seconds <= 30, .hold_seconds >= 0, .hold_seconds < 60]' "$dir/out")" '[true,true,true,true,true]'
   # an hour later
   redis hset 'fairlock:{a}' token $((token - 3720000000)) >"$dir/out"

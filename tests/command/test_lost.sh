@@ -66,6 +66,27 @@ test_broken_just_before_the_end() {
   said 'was lost while the command ran'
 }
 
+# broken_at_once WORDS...: run with these words ends as soon as its hold is broken, long before a third of its lease
+broken_at_once() {
+  run --lease 300 "$@" a -- sh -c "$polite" "$dir/got" 2>"$dir/err.holder" &
+  command=$!
+  eventually grep -q ready "$dir/got"
+  start=$(now_ms)
+  expect 0 "$fairlock" break --token "$(redis hget 'fairlock:{a}' token)" a
+  ends 79 $command
+  told_after=$(($(now_ms) - start))
+  [ $told_after -lt 10000 ] || fail "it was told after $told_after ms"
+  grep -q term "$dir/got" || fail 'no SIGTERM'
+  grep -q 'a is lost: ' "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
+  rm "$dir/got"
+}
+
+test_broken_is_told_at_once() {
+  broken_at_once
+  broken_at_once -n
+  broken_at_once -s
+}
+
 test_on_lost_ignore() {
   run --lease 3 --on-lost ignore a -- sh -c "$polite" "$dir/got" 2>"$dir/err" &
   command=$!
@@ -760,7 +781,7 @@ test_children_behind_an_agent_are_reaped() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore \
+run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end broken_is_told_at_once on_lost_ignore \
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
   fairlock_is_killed agent_is_killed agent_is_killed_in_line guard_is_killed_in_line both_are_killed \
   fairlock_is_stopped stopped_command_is_ended \

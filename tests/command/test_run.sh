@@ -119,17 +119,18 @@ test_at_least_is_lost() {
 # Who asks for the lock meanwhile asks fairlock, as there is no command: --on-ask says whether it
 # obeys. That is no loss.
 test_at_least_is_asked() {
+  who=$(id -un)@$(uname -n | sed 's/\..*//')
   least=600
   kept_by sh -c 'exit 7'
   expect 0 "$fairlock" break --ask -w 20 a
   printed 'a: the hold has ended'
   ends 7 $keeping
-  told 'a is asked for by an operator; it is released now'
+  told 'a is asked for by an operator: '"$who"'; it is released now'
   least="600 --on-ask ignore"
   kept_by sh -c 'exit 7'
   expect 1 "$fairlock" break --ask -w 2 a
   said 'a: its holder has not released it'
-  told 'a is asked for by an operator; it stays held until --at-least is over'
+  told 'a is asked for by an operator: '"$who"'; it stays held until --at-least is over'
   kill $keeping
   ends 7 $keeping
   # nor is it kept when the command was asked to end

@@ -42,7 +42,7 @@ test_status() {
 
 test_status_json() {
   expect 0 "$fairlock" status --json a
-  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"shared":false,"limit":null,"limits":[],"outdated":false,"holder_count":0,"holders":[],"waiter_count":0,"waiters":[]}'
+  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"shared":false,"limit":null,"limits":[],"outdated":false,"holder_count":0,"holders":[],"last":null,"waiter_count":0,"waiters":[]}'
   run a sleep 60 &
   holder=$!
   eventually held a
@@ -318,6 +318,103 @@ test_break_named() {
   done
 }
 
+# last MEMBER: of the last hold of a
+last() {
+  "$fairlock" status --json a | jq -r ".last.$1"
+}
+
+is_shared() {
+  redis hexists "$1" shared | grep -q 1
+}
+
+# A free lock: who held it last, for how long, and how that ended.
+test_last_hold() {
+  expect 0 "$fairlock" run a sleep 0.3
+  expect 0 "$fairlock" status a
+  id=$(redis hget 'fairlock:{a}' holder) token=$(redis hget 'fairlock:{a}' token)
+  since=$(date -d "@$((token / 1000000))" '+%F %T')
+  printed "a: free, last held by $id (token $token) from $since for "
+  printed ' s, released, nobody waits'
+  same "$(last id) $(last token) $(last end) $(last broken_by)" "$id $token released null"
+  same "$(last 'start_time_seconds | floor')" $((token / 1000000))
+  [ "$("$fairlock" status --json a | jq '.last.hold_seconds >= 0.3 and .last.hold_seconds < 100')" = true ] || fail "$(last hold_seconds)"
+
+  run a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  same "$(last id)" null
+  expect 0 "$fairlock" break --yes a
+  ends 79 $holder
+  expect 0 "$fairlock" status a
+  printed "a: free, last held by $(redis hget 'fairlock:{a}' holder) (token "
+  printed ' s, broken by '
+  printed "$(id -un)@"
+  same "$(last end)" broken
+
+  run a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  redis del a >"$dir/out"
+  expect 0 "$fairlock" status a
+  printed ', not released: its lease ran out, or its key was deleted, nobody waits'
+  same "$(last end) $(last hold_seconds)" 'unreleased null'
+  kill $holder
+  ends 79 $holder
+
+  # of those who share, the last to go; and what a clean-up leaves of an earlier release
+  run -s a -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$dir/go" &
+  first=$!
+  eventually is_shared a
+  expect 0 "$fairlock" run -s a true
+  id=$(redis hget 'fairlock:{a}' holder)
+  sleep 0.3
+  touch "$dir/go"
+  ends 0 $first
+  same "$(last id) $(last end)" "$id released"
+  [ "$("$fairlock" status --json a | jq '.last.hold_seconds >= 0.3')" = true ] || fail "$(last hold_seconds)"
+  redis hdel 'fairlock:{a}' ended >"$dir/out"
+  same "$(last hold_seconds)" null
+
+  # what anybody may have written
+  redis hset 'fairlock:{a}' holder "$(printf 'x\033[2J:1')" broken "$(redis hget 'fairlock:{a}' token) 1 $(printf 'anna@\033[2J\nevil')" >"$dir/out"
+  expect 0 "$fairlock" status a
+  printed 'last held by x\x1b[2J:1 (token '
+  printed ', broken by anna@\x1b[2J\x0aevil, nobody waits'
+}
+
+# Who breaks a lock, and why: for the holder, for status, and for people only, so escaped.
+test_break_reason() {
+  reason=$(printf 'st\303\274ck\377 on NFS\033[2J\n"since"\\ 4') who=$(id -un)@$(uname -n | sed 's/\..*//')
+  shown='stück\xff on NFS\x1b[2J\x0a"since"\\ 4'
+  for words in '' '-n' '-s'; do
+    run $words --on-ask ignore a sleep 60 2>"$dir/err.holder" &
+    holder=$!
+    eventually heard_by_all a
+    expect 1 "$fairlock" break --ask --reason "$reason" -w 0 a
+    eventually grep -qF "a is asked for by an operator: $who $shown; sent nothing" "$dir/err.holder"
+    expect 0 "$fairlock" break --yes --reason "$reason" a
+    ends 79 $holder
+    grep -qF "a is lost: it was broken by $who $shown; ending the command" "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
+    expect 0 "$fairlock" status a
+    printed " s, broken by $who $shown, nobody waits"
+    same "$(last broken_by)" "$(printf '%s' "$who $reason" | sed "s/$(printf '\377')/$(printf '\357\277\275')/")"
+    same "$(last broken_by_hex)" "$(printf '%s' "$who $reason" | od -An -v -tx1 | tr -d ' \n')"
+  done
+  expect 64 "$fairlock" break --yes --reason '' a
+  expect 64 "$fairlock" break --yes --reason "$(printf '%129s' x)" a
+  run a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  expect 0 "$fairlock" break --yes --reason "$(printf '%0128d' 7)" a
+  ends 79 $holder
+  same "$(last broken_by)" "$who $(printf '%0128d' 7)"
+}
+
+# heard_by_all NAME: whoever holds it listens
+heard_by_all() {
+  [ "$("$fairlock" status --json "$1" | jq '.holders | length > 0 and all(.listens)')" = true ]
+}
+
 # A lock that cannot be read is broken only if nobody in particular is meant.
 test_break_unread() {
   for words in '--token 7' '--holder peer:1' --ask; do
@@ -393,7 +490,7 @@ test_break_ask() {
     printed "a: asked $owner to release it"
     printed 'a: the hold has ended'
     ends 143 $holder
-    grep -q 'a is asked for by an operator; sent term to the command' "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
+    grep -q "a is asked for by an operator: $(id -un)@.*; sent term to the command" "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
     kill $next
     ends 143 $next
   done
@@ -427,7 +524,7 @@ test_break_ask_of_one_that_is_stopped() {
   done
   sleep 7
   kill -CONT $holder
-  eventually grep -q 'a is asked for by an operator; sent nothing to the command' "$dir/err.holder"
+  eventually grep -q 'a is asked for by an operator: .*; sent nothing to the command' "$dir/err.holder"
   ! grep -v 'is asked for' "$dir/err.holder" || fail 'it took that for a loss'
   kill $holder
   ends 143 $holder
@@ -442,7 +539,7 @@ test_break_ask_ignored() {
   expect 0 "$fairlock" break --ask a
   expect 1 "$fairlock" break --ask --wait 0.5 a
   said 'a: its holder has not released it'
-  eventually grep -q 'a is asked for by an operator; sent nothing to the command' "$dir/err.holder"
+  eventually grep -q 'a is asked for by an operator: .*; sent nothing to the command' "$dir/err.holder"
   ! dead $holder || fail 'it has ended'
   kill $holder
   ends 143 $holder
@@ -669,6 +766,6 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json more_than_is_kept status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
+run_tests status last_hold status_json more_than_is_kept status_quiet client_since waiter_of_a_later_release status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_reason break_unread break_on_a_terminal break_ask \
   break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder pods id watch \
   watch_without_an_output watch_on_a_terminal colours watch_outlives_the_connection

@@ -121,15 +121,18 @@ test_asked() {
   for count in 1 2; do
     expect 0 "$fairlock" break --ask a
     eventually counts $count ': an operator asks for the hold with token ' "$dir/err.holder"
-    eventually counts $count 'a is asked for by an operator; sent nothing' "$dir/err.holder"
+    eventually counts $count "; sent nothing to the command" "$dir/err.holder"
   done
   # another program may say who asks, and why: anything, printed as a terminal can show it
   token=$(redis hget 'fairlock:{a}' token)
   redis publish "redisson_lock__channel:{a}:$(redis hkeys a)" "$token anna@ops-1 $(printf 'stuck \033[2J')" >"$dir/out"
   eventually counts 1 'a is asked for by an operator: anna@ops-1 stuck \x1b[2J; sent nothing' "$dir/err.holder"
   eventually counts 1 ": an operator asks for the hold with token $token anna@ops-1 stuck \\x1b[2J" "$dir/err.holder"
-  kill $holder
-  ends 143 $holder
+  # so may who breaks the hold
+  who=$(id -un)@$(uname -n | sed 's/\..*//')
+  expect 0 "$fairlock" break --yes --reason "$(printf '0 st\303\274ck\377 \033[2J\n.')" a
+  ends 79 $holder
+  eventually counts 1 ": told that the hold was broken: $who"' 0 stück\xff \x1b[2J\x0a.' "$dir/err.holder"
   ! grep -q refused "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
 }
 

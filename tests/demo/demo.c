@@ -14,18 +14,20 @@
  * any case.
  *
  * --pace: how long each works, in ms. --shared: seven of them are readers, who share the lock up to
- * a limit, and one is a writer. --meddle: force the lock away from its first holder, or from the
- * writer, to see the verdict go bad. --svg: draw what happened into that file. --kill: the process of the master
- * of servers that move; it is killed, instead of a contender that holds.
+ * a limit, and one is a writer. --meddle: delete the key of the lock while its first holder, or the
+ * writer, holds, which is not told, to see the verdict go bad. --svg: draw what happened into that file. --kill:
+ * the process of the master of servers that move; it is killed, instead of a contender that holds.
  */
 #include "demo.h"
 #include "support/process.h"
+#include "support/raw.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -339,16 +341,35 @@ static bool kill_master(const struct contender *self)
 }
 
 /*
+ * Deletes the key of the lock, past the library, and wakes the next in line: the holder is not told, as a
+ * break would tell it.
+ */
+static void meddle_with(const struct contender *self)
+{
+  static struct raw raw;
+  struct sockaddr_storage peer;
+  socklen_t size = sizeof peer;
+  screen_event("meddling: the key of the lock is deleted, which %s holds", self->name);
+  if (getpeername(port_posix_fd(&server.at.socket), (struct sockaddr *)&peer, &size) != 0) return;
+  raw.socket = socket(peer.ss_family, SOCK_STREAM, 0);
+  if (connect(raw.socket, (struct sockaddr *)&peer, size) == 0) {
+    char next[FAIRLOCK_HOLDER_ID_SIZE];
+    (void)raw_run(&raw, "DEL %s", lock_name);
+    snprintf(next, sizeof next, "%s",
+             raw_text(&raw, "LINDEX redisson_lock_queue:{%s} 0", lock_name));
+    (void)raw_run(&raw, "PUBLISH redisson_lock__channel:{%s}:%s 0", lock_name, next);
+  }
+  raw_close(&raw);
+}
+
+/*
  * What happens while somebody holds: the second sees the next one killed, the third process is
  * killed itself, or sees the master killed.
  */
 static bool scene(struct contender *self, int number, bool meddle)
 {
   if (!look_on_for(pace_ms / 2)) return false;
-  if (number == 1 && meddle) {
-    screen_event("meddling: the lock is forced away from %s", self->name);
-    fairlock_force_release(&observer, lock_name, strlen(lock_name), FAIRLOCK_ANY_TOKEN);
-  }
+  if (number == 1 && meddle) meddle_with(self);
   if (number == 2 && all[2].stage == WAITING) kill_contender(&all[2], "is next in line");
   if (!look_on_for(pace_ms / 2)) return false;
   if (self == &all[4] && master == 0) kill_contender(self, "holds");
@@ -387,8 +408,7 @@ static bool tell_shared_story(bool meddle)
   for (int i = 0; i < CONTENDERS; i++) {
     if (!look_on_until(was_granted, &all[i]) || !look_on_for(pace_ms)) return false;
     if (i == WRITER && meddle) {
-      screen_event("meddling: the lock is forced away from %s", all[i].name);
-      fairlock_force_release(&observer, lock_name, strlen(lock_name), FAIRLOCK_ANY_TOKEN);
+      meddle_with(&all[i]);
       if (!look_on_until(was_granted, &all[i + 1])) return false;
     }
     if (i == KILLED) kill_contender(&all[i], "shares the lock");

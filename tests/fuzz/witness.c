@@ -346,7 +346,10 @@ static uint64_t handles_of(const struct witness *witness, const struct witness_e
   return handles;
 }
 
-/* EVALSHA script 4 lock queue timeout ours [argument [limit [newer token or 0]]]. */
+/*
+ * EVALSHA script 4 lock queue timeout ours [argument [limit [newer token or 0]]]. A break has an argument, and
+ * one of no bytes.
+ */
 static bool take_script(struct witness *witness)
 {
   const struct witness_element *elements = witness->sent.elements;
@@ -363,7 +366,9 @@ static bool take_script(struct witness *witness)
   if (request->script == 'i') return witness->sent.count == 7;
   bool downgrades = request->script == 'D';
   bool shared = request->script == 'S' || downgrades;
-  if (witness->sent.count != 8U + shared + downgrades) return false;
+  bool breaks = request->script == 'b';
+  if (witness->sent.count != 8U + shared + downgrades + breaks) return false;
+  if (breaks && elements[8].size != 0) return false; /* nobody says who breaks */
   if (!take_argument(witness, request)) return false;
   if (request->number != 0) request->senders = bit(request->number);
   if (downgrades && !take_downgrade(witness, request)) return false;

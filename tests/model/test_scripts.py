@@ -192,7 +192,7 @@ class Call:
 class Run:
     """One run: what the server has of it, as far as that is known beside the model."""
 
-    OF_SERVER = ("newest", "counts", "queue", "shares", "until", "ends", "words", "fields", "scores", "heard_at",
+    OF_SERVER = ("newest", "counts", "queue", "shares", "until", "ends", "words", "fields", "ended", "scores", "heard_at",
                  "queue_until", "notes_until")
 
     def __init__(self, server, seed, tick, less, values):
@@ -216,6 +216,7 @@ class Run:
         self.until = 0  # the end of the lock's TTL
         self.ends, self.words = {}, {}  # of shares: when they end, and their last words
         self.fields = {}  # of the notes, but those of waiters
+        self.ended = None  # what they say of the release that left the lock free
         self.scores, self.heard_at = {}, {}
         self.queue_until = self.notes_until = 0
         if values.get("BEHIND"):  # all tokens are later than the clock
@@ -446,6 +447,11 @@ class Run:
         if self.sharers:
             notes.pop("limit", None)
             self.check_limits(its)
+        ended = notes.pop("ended", self.ended)
+        if ended != self.ended:
+            same("the end of the hold", ended, "%s %d" % (notes["released"], self.now * 1000 + self.micros))
+            same("who holds when a hold has ended so", left, -2)
+        self.ended = ended
         same("the notes", notes, expected)
         # They last for a day after the lease, or nearly: a grant looks at them once in a thousand seconds. A renewal
         # always writes, because WAIT waits for the last write.

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fairlock_log.h"
 #include "harness.h"
 
 static struct client here;  /* holds */
@@ -69,11 +70,18 @@ static int force_holder(const char *holder)
 }
 
 static struct fairlock_report report;
+static char last_id[64];
+static char last_words[256];
 
 static bool note_holder(const struct fairlock_report *told, void *context)
 {
   (void)context;
-  if (told->place == 0) report = *told;
+  if (told->place != 0) return true;
+  report = *told;
+  memset(last_id, 0, sizeof last_id);
+  memset(last_words, 0, sizeof last_words);
+  if (told->last.id_size > 0) memcpy(last_id, told->last.id, told->last.id_size);
+  if (told->last.words_size > 0) memcpy(last_words, told->last.words, told->last.words_size);
   return true;
 }
 
@@ -144,6 +152,158 @@ static void test_redissons_hold(void)
   CHECK_EQUAL(force_holder("peer:1"), FAIRLOCK_OK);
   CHECK_EQUAL(force_holder("peer:1"), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(asked, 0);
+  end_asked();
+}
+
+/* Services here until its hold is lost. Returns how long that took. */
+static int64_t lost_after_ms(int64_t began)
+{
+  AWAIT(here.losses > 0, service_for(&here, 10));
+  CHECK_EQUAL(here.losses, 1);
+  return now_ms() - began;
+}
+
+/*
+ * A holder that listens is told at once, while its next renewal is a third of the lease away: 100 s.
+ * Whoever does not listen, or does not renew, finds out as late as ever.
+ */
+static void test_told(void)
+{
+  for (int waits = 0; waits < 2; waits++) {
+    for (int queued = 0; queued < 2; queued++) {
+      begin_with(!waits, 300000);
+      CHECK_EQUAL(fairlock_acquire(&mine, waits ? 1000 : 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
+      if (queued) {
+        CHECK_EQUAL(fairlock_start_acquire(&next, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+        AWAIT(queue_length(&redis, "broken") == 1, service_for(&there, 10));
+      }
+      int64_t began = now_ms();
+      CHECK_EQUAL(force(fairlock_token(&mine)), FAIRLOCK_OK);
+      CHECK(lost_after_ms(began) < 10000);
+      CHECK_EQUAL(fairlock_remaining_ms(&mine), 0);
+      CHECK_EQUAL(asked, 0);
+      CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+      if (queued) {
+        CHECK_EQUAL(await_result(&there, &next), FAIRLOCK_OK);
+        CHECK_EQUAL(fairlock_release(&next), FAIRLOCK_OK);
+      }
+      end_asked();
+      CHECK(nothing_left(&redis, "broken"));
+    }
+  }
+  for (int listens = 0; listens < 2; listens++) {
+    begin_with(listens, 300000);
+    CHECK_EQUAL(fairlock_try_acquire(&mine, listens ? 300000 : FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK_EQUAL(force(fairlock_token(&mine)), FAIRLOCK_OK);
+    service_for(&here, 500);
+    CHECK_EQUAL(here.losses, 0);
+    CHECK(fairlock_remaining_ms(&mine) > 0);
+    CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+    end_asked();
+  }
+}
+
+static char asking_words[256];
+
+static void note_asking(struct fairlock *handle, const struct fairlock_asking *asking,
+                        void *context)
+{
+  count_asked(handle, asking, context);
+  memset(asking_words, 0, sizeof asking_words);
+  if (asking->size > 0) memcpy(asking_words, asking->words, asking->size);
+}
+
+static char breaking_words[256];
+
+static void note_breaking(enum fairlock_log_event event, int status, const char *text,
+                          void *context)
+{
+  (void)status;
+  (void)context;
+  if (event == FAIRLOCK_LOG_BROKEN)
+    (void)snprintf(breaking_words, sizeof breaking_words, "%s", text);
+}
+
+/* Who asks, or breaks, and why: for the holder, and for who looks at the lock then. */
+static void test_words(void)
+{
+  static const char words[] = "anna@ops-1 stuck, \"since\" 4\n";
+  static struct fairlock_log log = {.function = note_breaking};
+  struct fairlock_target hold = {.token = FAIRLOCK_ANY_TOKEN, .words = words};
+  begin();
+  asked = 0;
+  breaking_words[0] = 0;
+  client_prepare(&here, server.port);
+  here.config.asked = note_asking;
+  here.config.asked_context = &asked;
+  client_start(&here);
+  client_open(&there, server.port);
+  CHECK_EQUAL(fairlock_set_log(&here.client, &log), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&mine, &here.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&next, &there.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&tool, &there.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_ask_release(&tool, &hold), FAIRLOCK_PENDING);
+  CHECK_EQUAL(await_result(&there, &tool), FAIRLOCK_OK);
+  AWAIT(asked > 0, service_for(&here, 10));
+  CHECK_BYTES(asking_words, strlen(asking_words), words, strlen(words));
+  CHECK_EQUAL(fairlock_start_force_release(&tool, &hold), FAIRLOCK_PENDING);
+  CHECK_EQUAL(await_result(&there, &tool), FAIRLOCK_OK);
+  AWAIT(here.losses > 0, service_for(&here, 10));
+  CHECK_EQUAL(here.losses, 1);
+  CHECK_BYTES(breaking_words, 2, "0 ", 2);
+  CHECK_BYTES(breaking_words + 2, strlen(breaking_words + 2), words, strlen(words));
+  look();
+  CHECK_EQUAL(report.last.end, FAIRLOCK_LAST_BROKEN);
+  CHECK_BYTES(last_words, strlen(last_words), words, strlen(words));
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  end_asked();
+}
+
+/* Words that the holder has no room for: it is told all the same, and who looks sees them. */
+static void test_words_without_room(void)
+{
+  static char words[64 + 1 + 128 + 1];
+  struct fairlock_target hold = {.token = FAIRLOCK_ANY_TOKEN, .words = words};
+  memset(words, 'x', sizeof words - 1);
+  words[64] = ' ';
+  begin();
+  client_prepare(&here, server.port);
+  here.config.lease_ms = 300000;
+  here.config.receive_size = FAIRLOCK_RECEIVE_SIZE(6U, 0U);
+  client_start(&here);
+  client_open(&there, server.port);
+  CHECK_EQUAL(fairlock_init(&mine, &here.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&next, &there.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&tool, &there.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&mine, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_start_force_release(&tool, &hold), FAIRLOCK_PENDING);
+  CHECK_EQUAL(await_result(&there, &tool), FAIRLOCK_OK);
+  CHECK(lost_after_ms(began) < 10000);
+  look();
+  CHECK_BYTES(last_words, strlen(last_words), words, strlen(words));
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  end_asked();
+}
+
+/* A message that comes for nothing ends no hold: the renewal finds it as it was. */
+static void test_told_in_vain(void)
+{
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+  struct fairlock_counters counters = {0};
+  begin_with(true, 300000);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  fairlock_id(&mine, holder, FAIRLOCK_HOLDER_ID_SIZE);
+  CHECK(raw_run(&redis, "PEXPIRE broken 60000"));
+  CHECK(raw_run(&redis, "PUBLISH redisson_lock__channel:{broken}:%s 0", holder));
+  AWAIT(counters.renewals > 0,
+        (service_for(&here, 10), fairlock_read_counters(&here.client, &counters, sizeof counters)));
+  CHECK_EQUAL(counters.renewals, 1);
+  CHECK_EQUAL(here.losses, 0);
+  look();
+  CHECK(report.ttl_ms > 60000);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   end_asked();
 }
 
@@ -374,10 +534,133 @@ static void test_unreadable(void)
   end_asked();
 }
 
+/* What is told of the last hold of the lock, which is free. */
+static bool last_was(struct fairlock *handle, uint64_t token, enum fairlock_last_end end)
+{
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+  fairlock_id(handle, holder, FAIRLOCK_HOLDER_ID_SIZE);
+  look();
+  return CHECK(report.id == NULL && report.holder_count == 0 && report.token == 0) &&
+         CHECK_EQUAL(report.last.token, token) && CHECK_EQUAL(report.last.end, end) &&
+         CHECK_BYTES(last_id, strlen(last_id), holder, strlen(holder));
+}
+
+static void test_last(void)
+{
+  begin_asked(false);
+  look();
+  CHECK(report.id == NULL && report.last.id == NULL && report.last.token == 0);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  look();
+  CHECK(report.id != NULL && report.last.id == NULL); /* it is held */
+  uint64_t token = fairlock_token(&mine);
+  sleep_ms(100);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK(last_was(&mine, token, FAIRLOCK_LAST_RELEASED));
+  int64_t lasted_ms = report.last.lasted_ms;
+  CHECK(lasted_ms >= 100 && lasted_ms < 100000);
+  sleep_ms(100);
+  look();
+  CHECK_EQUAL(report.last.lasted_ms, lasted_ms);
+
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  token = fairlock_token(&mine);
+  sleep_ms(100);
+  CHECK_EQUAL(force(token), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  CHECK(last_was(&mine, token, FAIRLOCK_LAST_BROKEN));
+  CHECK(report.last.lasted_ms >= 99 && report.last.lasted_ms < 100000);
+  CHECK_EQUAL(report.last.words_size, 0);
+
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  token = fairlock_token(&mine);
+  CHECK(raw_run(&redis, "DEL broken"));
+  CHECK(last_was(&mine, token, FAIRLOCK_LAST_EXPIRED));
+  CHECK_EQUAL(report.last.lasted_ms, -1);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  end_asked();
+}
+
+/* A release that hands over says nothing, as another hold begins; who gives a claim back says it. */
+static void test_last_after_handover(void)
+{
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&next, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  AWAIT(queue_length(&redis, "broken") == 1, service_for(&there, 10));
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "DEL broken"));
+  look();
+  CHECK_EQUAL(report.last.end, FAIRLOCK_LAST_EXPIRED);
+  CHECK_EQUAL(report.last.lasted_ms, -1);
+  (void)await_result(&there, &next);
+  (void)fairlock_release(&next);
+  end_asked();
+}
+
+/* What the notes may have. */
+static void test_last_unreadable(void)
+{
+  static const struct {
+    const char *notes;
+    uint64_t token;
+    int64_t lasted_ms;
+    enum fairlock_last_end end;
+    const char *words;
+  } rows[] = {
+      {"token 1700000000000000 holder h:1", 1700000000000000, -1, FAIRLOCK_LAST_EXPIRED, ""},
+      /* released by an earlier release */
+      {"token 1700000000000000 holder h:1 released 1700000000000000", 1700000000000000, -1,
+       FAIRLOCK_LAST_RELEASED, ""},
+      /* shared, so another hold was the last */
+      {"token 1700000000000000 holder h:1 ended 1600000000000000%b1700000002500000",
+       1700000000000000, 2500, FAIRLOCK_LAST_RELEASED, ""},
+      {"token 1700000000000000 holder h:1 ended 1600000000000000%b1600000002500000",
+       1700000000000000, -1, FAIRLOCK_LAST_EXPIRED, ""},
+      /* the later one counts */
+      {"token 1700000000000000 holder h:1 ended 1%b1700000002500000 broken 2%b1700000003000%bx@y",
+       1700000000000000, 3000, FAIRLOCK_LAST_BROKEN, "x@y"},
+      {"token 1700000000000000 holder h:1 ended 1%b1700000002500000 broken 2%b1700000001000%bx@y",
+       1700000000000000, 2500, FAIRLOCK_LAST_RELEASED, ""},
+      /* a token ahead of the clock */
+      {"token 1700000000000000 holder h:1 broken 1700000000000000%b1600000000000", 1700000000000000,
+       0, FAIRLOCK_LAST_BROKEN, ""},
+      {"token 1700000000000000 holder h:1 ended abc broken 1700000000000000", 1700000000000000, -1,
+       FAIRLOCK_LAST_EXPIRED, ""},
+      {"token 1700000000000000 holder h%b1 ended 1%b1700000002500000", 0, 0, FAIRLOCK_LAST_EXPIRED,
+       ""},
+      {"token x holder h:1 ended x%b1700000002500000", 0, 0, FAIRLOCK_LAST_EXPIRED, ""},
+      {"holder h:1", 0, 0, FAIRLOCK_LAST_EXPIRED, ""},
+      {"token 1700000000000000", 0, 0, FAIRLOCK_LAST_EXPIRED, ""},
+  };
+  begin_asked(false);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    static const char space[] = " ";
+    const size_t one = 1;
+    (void)raw_run(&redis, "DEL fairlock:{broken}");
+    char format[256];
+    (void)snprintf(format, sizeof format, "HSET fairlock:{broken} %s", rows[i].notes);
+    CHECK(raw_run(&redis, format, space, one, space, one, space, one));
+    look();
+    CHECK(report.id == NULL);
+    CHECK_EQUAL(report.last.id == NULL, rows[i].token == 0);
+    CHECK_EQUAL(report.last.token, rows[i].token);
+    CHECK_EQUAL(report.last.lasted_ms, rows[i].lasted_ms);
+    CHECK_EQUAL(report.last.end, rows[i].end);
+    CHECK_BYTES(last_words, strlen(last_words), rows[i].words, strlen(rows[i].words));
+  }
+  (void)raw_run(&redis, "DEL fairlock:{broken}");
+  end_asked();
+}
+
 const struct check_test check_tests[] = {
     {"break: only that hold", test_only_that_hold},
     {"break: again after a handover", test_again_after_handover},
     {"break: a hold of Redisson's", test_redissons_hold},
+    {"break: who listens is told at once", test_told},
+    {"break: who is told for nothing holds", test_told_in_vain},
+    {"break: who does it, and why", test_words},
+    {"break: words without room", test_words_without_room},
     {"ask: the holder is told", test_ask},
     {"ask: one that does not listen, or ignores it", test_ask_in_vain},
     {"ask: by shard", test_ask_by_shard},
@@ -387,5 +670,8 @@ const struct check_test check_tests[] = {
     {"alive: not known", test_alive_unknown},
     {"alive: after a handover", test_lease_after_handover},
     {"look: what cannot be read", test_unreadable},
+    {"look: the last hold", test_last},
+    {"look: the last hold after a handover", test_last_after_handover},
+    {"look: what the notes may say of the last hold", test_last_unreadable},
     {NULL, NULL},
 };

@@ -417,6 +417,55 @@ static void test_inspect_and_break(void)
   end_members();
 }
 
+static int losses_of(int i)
+{
+  return clients[i].losses;
+}
+
+/* Those who share are told at once, too: the one that was meant, or all, and nobody else. */
+static void test_told_of_a_break(void)
+{
+  begin_with(0);
+  for (int i = 0; i < 4; i++)
+    CHECK_EQUAL(fairlock_acquire(sharer(i), 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  queue(4, &alone[4]);
+  int64_t began = now_ms();
+  CHECK_EQUAL(
+      fairlock_force_release(&clients[5].client, name, sizeof name - 1, fairlock_token(sharer(1))),
+      FAIRLOCK_OK);
+  AWAIT(losses_of(1) > 0, service_all());
+  CHECK(losses_of(1) == 1 && losses_of(0) + losses_of(2) + losses_of(3) == 0);
+  CHECK(now_ms() - began < 5000); /* their next renewal is 10 s away */
+  CHECK_EQUAL(fairlock_force_release(&clients[5].client, name, sizeof name - 1, FAIRLOCK_ANY_TOKEN),
+              FAIRLOCK_OK);
+  AWAIT(losses_of(0) + losses_of(2) + losses_of(3) == 3, service_all());
+  CHECK(losses_of(0) == 1 && losses_of(1) == 1 && losses_of(2) == 1 && losses_of(3) == 1);
+  CHECK(now_ms() - began < 5000);
+  await_hold(&alone[4]);
+  for (int i = 0; i < 4; i++)
+    CHECK_EQUAL(fairlock_release(sharer(i)), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(&alone[4]), FAIRLOCK_OK);
+  end_members();
+}
+
+/* A lock that was shared was held until the last of them had gone, who need not be who came last. */
+static void test_last(void)
+{
+  begin_with(0);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(sharer(1));
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  sleep_ms(200);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  look();
+  CHECK_EQUAL(reported, 1);
+  CHECK(reports[0].id == NULL && reports[0].last.token == token);
+  CHECK_EQUAL(reports[0].last.end, FAIRLOCK_LAST_RELEASED);
+  CHECK(reports[0].last.lasted_ms >= 200);
+  end_members();
+}
+
 /* What is not known is not made up: the lease of a claim, and a limit that no client names. */
 static void test_inspect_oddities(void)
 {
@@ -540,6 +589,8 @@ const struct check_test check_tests[] = {
     {"shared: behind one of Redisson's that has gone", test_behind_redisson},
     {"shared: a place that a script has left", test_place_left},
     {"shared: looked at and broken", test_inspect_and_break},
+    {"shared: told of a break", test_told_of_a_break},
+    {"shared: who held it last", test_last},
     {"shared: looked at, and odd", test_inspect_oddities},
     {"shared: limits of an inspection", test_inspect_limits},
     {"shared: its limit is broken", test_limit_is_broken},

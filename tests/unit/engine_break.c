@@ -54,6 +54,48 @@ void test_force_release(void)
   CHECK(strstr(output, " 0 1000\r\n") != NULL);
 }
 
+/* Who it is, and why, is sent behind that, and is of the form that others read. */
+void test_force_release_words(void)
+{
+  static char longest[64 + 1 + 128 + 2];
+  static const char *const bad[] = {"7 why", " why", "1"};
+  static const char *const good[] = {"anna@ops-1 stuck on NFS", "a", "a  b", "a 7"};
+  struct fairlock_target named = {.token = 42};
+  begin();
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    named.words = bad[i];
+    CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_INVALID);
+    CHECK_EQUAL(fairlock_engine_ask(&a, &named, now), FAIRLOCK_INVALID);
+  }
+  memset(longest, 'x', sizeof longest - 1);
+  named.words = longest;
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now),
+              FAIRLOCK_INVALID); /* no word may be so long */
+  longest[64] = ' ';
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_INVALID); /* a byte too many */
+  CHECK(sends_nothing());
+  longest[64 + 1 + 128] = 0;
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 42\r\n$194\r\n xxx"));
+  answer(1, 0, 0);
+  longest[64] = 'x';
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_INVALID);
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    named.words = good[i];
+    CHECK_EQUAL(fairlock_engine_ask(&a, &named, now), FAIRLOCK_PENDING);
+    char argument[64] = "\r\n ";
+    strcat(strcat(argument, good[i]), "\r\n");
+    CHECK(sends(argument) && strstr(output, " 42\r\n$") != NULL);
+    answer(1, 0, 0);
+  }
+  for (int i = 0; i < 2; i++) {
+    named.words = i == 0 ? "" : NULL;
+    CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_PENDING);
+    CHECK(sends(" 42\r\n$0\r\n\r\n"));
+    answer(1, 0, 0);
+  }
+}
+
 /* A hold that no request can name, or that there cannot be: nothing is sent. */
 void test_force_release_of_nothing(void)
 {
@@ -251,6 +293,35 @@ void test_asked_while_waiting(void)
   CHECK(sends("EVALSHA"));
   CHECK_EQUAL(asked, 0);
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+}
+
+/* A holder that renews does so at once when its hold may have been ended; what else comes says nothing. */
+void test_told_of_a_break(void)
+{
+  static const char *const others[] = {"76", "78", "77", "5 x"};
+  static const char *const breaks[] = {"0", "0 anna@ops-1 stuck", "0 "};
+  for (size_t i = 0; i < sizeof breaks / sizeof breaks[0]; i++) {
+    try_a(FAIRLOCK_RENEW);
+    for (size_t other = 0; other < sizeof others / sizeof others[0]; other++)
+      push("message", CHANNEL("1"), others[other]);
+    grant(CHANNEL("1"), "77", 0);
+    CHECK(sends_nothing());
+    push("message", CHANNEL("1"), breaks[i]);
+    CHECK(sends(" -1 30000+ 77\r\n"));
+    CHECK_EQUAL(losses, 0); /* the server decides */
+    answer(1, 77, 0);
+    CHECK(fairlock_engine_remaining_ms(&a, now) > 29000);
+    push("message", CHANNEL("1"), breaks[i]);
+    CHECK(sends(" -1 30000+ 77\r\n"));
+    answer(-1, 0, 0);
+    CHECK_EQUAL(losses, 1);
+    CHECK_EQUAL(asked, 1);
+    push("message", CHANNEL("1"), breaks[i]);
+    CHECK(sends_nothing());
+  }
+  try_a(5000); /* nothing would renew it */
+  push("message", CHANNEL("1"), "0");
+  CHECK(sends_nothing());
 }
 
 /* After a new connection a holder that renews listens again; a fixed lease sends nothing. */

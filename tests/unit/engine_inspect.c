@@ -4,11 +4,14 @@
  */
 #include "engine_tests.h"
 
+#include <stdlib.h>
+
 enum { REPORTS = 6 };
 
 static struct fairlock_report reports[REPORTS];
 static char ids[REPORTS][16];
 static char limits[32]; /* of the first */
+static char last_id[16], last_words[16];
 static unsigned reported;
 
 static bool note_report(const struct fairlock_report *report, void *context)
@@ -23,6 +26,10 @@ static bool note_report(const struct fairlock_report *report, void *context)
     if (report->limits_size > 0 && report->limits_size < sizeof limits)
       memcpy(limits, report->limits, report->limits_size);
   }
+  memset(last_id, 0, sizeof last_id);
+  memset(last_words, 0, sizeof last_words);
+  if (report->last.id_size > 0) memcpy(last_id, report->last.id, report->last.id_size);
+  if (report->last.words_size > 0) memcpy(last_words, report->last.words, report->last.words_size);
   reported++;
   return true;
 }
@@ -134,6 +141,53 @@ void test_inspect_holder(void)
  * Three who share, up to four of them, and two who wait: one that shares, and one of a later release.
  * A lease is rounded up by a sixteenth of it at most, so what is left may be that much more.
  */
+/* Of a free lock: the last hold. What is behind its id are words; another end is none that is known. */
+void test_inspect_last(void)
+{
+  static const struct {
+    const char *count, *lasted, *holder, *id, *words;
+    int end;
+  } rows[] = {
+      {"0", "-1", "3\r\nh:1", "h:1", "", FAIRLOCK_LAST_EXPIRED},
+      {"1", "1200", "3\r\nh:1", "h:1", "", FAIRLOCK_LAST_RELEASED},
+      {"2", "9000000000000", "3\r\nh:1", "h:1", "", FAIRLOCK_LAST_BROKEN},
+      {"2", "0", "16\r\nh:1 anna@ops why", "h:1", "anna@ops why", FAIRLOCK_LAST_BROKEN},
+      {"3", "0", "4\r\nh:1 ", "h:1", "", FAIRLOCK_LAST_EXPIRED},
+      {"281474976710657", "0", "3\r\nh:1", "h:1", "", FAIRLOCK_LAST_RELEASED}, /* needs */
+      {"1", "1200", "0\r\n", NULL, "", FAIRLOCK_LAST_EXPIRED},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    begin();
+    reported = 0;
+    CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
+    drain();
+    feed("*6\r\n:4294967296\r\n:-2\r\n$2\r\n42\r\n:");
+    feed(rows[i].count);
+    feed("\r\n:");
+    feed(rows[i].lasted);
+    feed("\r\n$");
+    feed(rows[i].holder);
+    feed("\r\n");
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+    CHECK_EQUAL(reported, 1);
+    const struct fairlock_report *got = &reports[0];
+    CHECK(got->id == NULL && got->id_size == 0 && got->kind == FAIRLOCK_KIND_NONE);
+    CHECK(got->holder_count == 0 && got->hold_count == 0 && got->token == 0 && got->lease_ms == 0);
+    CHECK(got->ttl_ms == -2 && got->unheard_ms == -1 && !got->renews && !got->listens);
+    CHECK_EQUAL(got->outdated, strlen(rows[i].count) > 9);
+    CHECK_EQUAL(got->last.end, rows[i].end);
+    CHECK_EQUAL(got->last.id == NULL, rows[i].id == NULL);
+    if (rows[i].id == NULL) {
+      CHECK(got->last.token == 0 && got->last.lasted_ms == 0 && got->last.words_size == 0);
+      continue;
+    }
+    CHECK_EQUAL(got->last.token, 42);
+    CHECK_EQUAL(got->last.lasted_ms, strtoll(rows[i].lasted, NULL, 10));
+    CHECK_BYTES(last_id, strlen(last_id), rows[i].id, strlen(rows[i].id));
+    CHECK_BYTES(last_words, strlen(last_words), rows[i].words, strlen(rows[i].words));
+  }
+}
+
 void test_inspect_sharers(void)
 {
   begin();

@@ -225,6 +225,7 @@ void test_long_round_trip_is_forgotten(void);
 
 /* engine_inspect.c */
 void test_force_release(void);
+void test_force_release_words(void);
 void test_force_release_of_nothing(void);
 void test_force_release_again(void);
 void test_noscript_of_queries(void);
@@ -237,10 +238,12 @@ void test_asked(void);
 void test_asked_for_another_hold(void);
 void test_asked_nobody(void);
 void test_asked_while_waiting(void);
+void test_told_of_a_break(void);
 void test_asked_after_a_break(void);
 void test_asked_and_denied(void);
 void test_renewal_is_announced(void);
 void test_inspect_holder(void);
+void test_inspect_last(void);
 void test_inspect(void);
 void test_inspect_sharers(void);
 void test_inspect_rounded_end(void);

@@ -12,9 +12,13 @@ static char told[512]; /* a line for each event */
 static void note(enum fairlock_log_event event, int status, const char *text, void *context)
 {
   static const char *const names[] = {
-      [FAIRLOCK_LOG_CONNECTED] = "connected",       [FAIRLOCK_LOG_NOT_CONNECTED] = "not connected",
-      [FAIRLOCK_LOG_DISCONNECTED] = "disconnected", [FAIRLOCK_LOG_REDIRECTED] = "redirected",
-      [FAIRLOCK_LOG_REFUSED] = "refused",           [FAIRLOCK_LOG_ASKED] = "asked",
+      [FAIRLOCK_LOG_CONNECTED] = "connected",
+      [FAIRLOCK_LOG_NOT_CONNECTED] = "not connected",
+      [FAIRLOCK_LOG_DISCONNECTED] = "disconnected",
+      [FAIRLOCK_LOG_REDIRECTED] = "redirected",
+      [FAIRLOCK_LOG_REFUSED] = "refused",
+      [FAIRLOCK_LOG_ASKED] = "asked",
+      [FAIRLOCK_LOG_BROKEN] = "broken",
   };
   const char *const words[] = {names[event],
                                " ",
@@ -251,6 +255,12 @@ static void test_asked(void)
   CHECK(tells("asked OK 77 anna@ops-1 stuck 2 h\n"));
   push("message", CHANNEL("1"), "77 \"anna\"");
   CHECK(tells("asked OK 77 \"anna\"\n"));
+  push("message", CHANNEL("1"), "0");
+  CHECK(tells("broken OK 0\n"));
+  push("message", CHANNEL("1"), "0 anna@ops-1 stuck 2 h");
+  CHECK(tells("broken OK 0 anna@ops-1 stuck 2 h\n"));
+  push("message", CHANNEL("1"), "0 1 5000");
+  push("message", CHANNEL("1"), "");
   push("message", CHANNEL("1"), "76");
   push("message", CHANNEL("1"), "77 1 5000");
   push("message", CHANNEL("1"), "x");

@@ -14,7 +14,7 @@ static struct fairlock_credentials credentials;
 static struct fairlock_keeping keep;
 static struct fairlock_downgrading downgrading;
 static struct fairlock_shared shared;
-static int told[FAIRLOCK_LOG_ASKED + 1];
+static int told[FAIRLOCK_LOG_BROKEN + 1];
 
 static void note(enum fairlock_log_event event, int status, const char *text, void *context)
 {

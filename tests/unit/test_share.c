@@ -524,7 +524,7 @@ static void test_queries(void)
 {
   begin_sharing();
   CHECK_EQUAL(fairlock_engine_force(&c.handle, &anyone, now), FAIRLOCK_PENDING);
-  CHECK(sends("*8" CALL(FAIRLOCK_BREAK_SHA1)));
+  CHECK(sends("*9" CALL(FAIRLOCK_BREAK_SHA1)));
   answer(2, 1, 0);
   CHECK_EQUAL(c.handle.result, FAIRLOCK_NOT_LISTENING);
   CHECK_EQUAL(fairlock_engine_inspect(&c.handle, report_nothing, NULL, now), FAIRLOCK_PENDING);

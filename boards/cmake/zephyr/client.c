@@ -65,6 +65,9 @@ static void write_log(enum fairlock_log_event event, int status, const char *tex
   case FAIRLOCK_LOG_ASKED:
     LOG_WRN("asked to release the hold with token %s", text);
     break;
+  case FAIRLOCK_LOG_BROKEN:
+    LOG_WRN("told that the hold was broken: %s", text);
+    break;
   }
 }
 

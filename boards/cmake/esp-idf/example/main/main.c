@@ -60,6 +60,7 @@ static void write_log(enum fairlock_log_event event, int status, const char *tex
   if (event == FAIRLOCK_LOG_CONNECTED) ESP_LOGI(TAG, "connected");
   else if (event == FAIRLOCK_LOG_ASKED)
     ESP_LOGW(TAG, "asked to release the hold with token %s", text);
+  else if (event == FAIRLOCK_LOG_BROKEN) ESP_LOGW(TAG, "told that the hold was broken: %s", text);
   else ESP_LOGW(TAG, "connection: %s", text);
 }
 
