@@ -70,8 +70,9 @@ static int classify(const struct resp_event *event)
 /* Stores the error's text for fairlock_error(). */
 void fairlock_reply_note_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  size_t size = event->size < FAIRLOCK_ERROR_SIZE ? event->size : FAIRLOCK_ERROR_SIZE - 1;
-  if (size > 0) memcpy(engine->error, event->data, size);
+  size_t size = 0;
+  for (; size < event->size && size < FAIRLOCK_ERROR_SIZE - 1; size++)
+    engine->error[size] = (char)event->data[size];
   engine->error[size] = 0;
 }
 
