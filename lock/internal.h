@@ -184,8 +184,14 @@ enum keeping {
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
 
-/* Kinds of pushes. */
-enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
+/* Kinds of pushes, in the order of their names in reply.c. */
+enum push { PUSH_MESSAGE, PUSH_UNSUBSCRIBE, PUSH_SUBSCRIBE, PUSH_OTHER };
+
+/* True if the push that is being read answers a SUBSCRIBE or UNSUBSCRIBE. */
+static inline bool subscribes(const struct fairlock_engine *engine)
+{
+  return engine->push_type == PUSH_SUBSCRIBE || engine->push_type == PUSH_UNSUBSCRIBE;
+}
 
 /*
  * Gives up the connection without a failure, because the server has redirected us: the next one
