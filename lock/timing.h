@@ -43,7 +43,7 @@ static inline bool farther_than(uint32_t span, uint32_t from, uint32_t to)
  */
 static inline bool has_come(uint32_t now, uint32_t time)
 {
-  return time - now - 1 >= FAIRLOCK_DURATION_MAX_MS;
+  return time - now - 1 > FAIRLOCK_DURATION_MAX_MS;
 }
 
 /* The shorter, and the longer, of two spans. */
