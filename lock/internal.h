@@ -357,7 +357,6 @@ static inline uint32_t fairlock_engine_read_until(const struct fairlock_engine *
 
 /* pipeline.c */
 void fairlock_pipeline_send(struct fairlock *handle);
-void fairlock_pipeline_forget(struct fairlock *handle);
 void fairlock_pipeline_withdraw(struct fairlock *handle);
 uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count);
 void fairlock_pipeline_subscribe(struct fairlock *handle);
@@ -369,6 +368,16 @@ struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *e
 struct fairlock *fairlock_pipeline_next_subscribed(const struct fairlock_engine *engine);
 bool fairlock_pipeline_subscription_next(const struct fairlock *handle);
 uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle);
+
+/* From now on, answers to requests that the handle has sent so far are dropped. */
+#if PORT_ONE_TASK
+static inline void fairlock_pipeline_forget(struct fairlock *handle)
+{
+  handle->unanswered = 0;
+}
+#else
+void fairlock_pipeline_forget(struct fairlock *handle);
+#endif
 
 /* Only these kinds of what the handle has sent may come to be in doubt; the others do no harm. */
 static inline void fairlock_pipeline_limit_kinds(struct fairlock *handle, uint8_t kinds)
