@@ -312,8 +312,7 @@ static void on_push_element(struct fairlock_engine *engine, const struct resp_ev
   } else if (engine->element == 1) {
     engine->addressee = find_addressee(engine, event);
     handle = engine->addressee;
-    if (handle != NULL && subscribes(engine) &&
-        fairlock_pipeline_subscription_next(handle))
+    if (handle != NULL && subscribes(engine) && fairlock_pipeline_subscription_next(handle))
       on_subscription_answer(handle, FAIRLOCK_OK);
   } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE && handle != NULL) {
     on_message(engine, event);
