@@ -19,419 +19,420 @@ const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'\'', ','}, /* \200: "'," */
     {')', '\n'}, /* \201: ")\n" */
     {'(', '\''}, /* \202: "('" */
-    {' ', 't'}, /* \203: " t" */
-    {'a', 'l'}, /* \204: "al" */
-    {'c', 0204}, /* \205: "cal" */
-    {' ', 'a'}, /* \206: " a" */
-    {'d', '\n'}, /* \207: "d\n" */
-    {0177, 0207}, /* \210: "end\n" */
+    {'a', 'l'}, /* \203: "al" */
+    {'h', 0202}, /* \204: "h('" */
+    {'c', 0203}, /* \205: "cal" */
+    {'d', '\n'}, /* \206: "d\n" */
+    {0177, 0206}, /* \207: "end\n" */
+    {'t', 'h'}, /* \210: "th" */
     {'l', 'o'}, /* \211: "lo" */
-    {0211, 0205}, /* \212: "local" */
-    {'i', 'f'}, /* \213: "if" */
-    {'h', 0177}, /* \214: "hen" */
-    {0203, 0214}, /* \215: " then" */
-    {'n', 'd'}, /* \216: "nd" */
-    {0212, ' '}, /* \217: "local " */
-    {0213, ' '}, /* \220: "if " */
-    {0206, 0216}, /* \221: " and" */
+    {'f', ' '}, /* \212: "f " */
+    {0211, 0205}, /* \213: "local" */
+    {0213, ' '}, /* \214: "local " */
+    {0210, 0177}, /* \215: "then" */
+    {'i', 0212}, /* \216: "if " */
+    {'n', 'd'}, /* \217: "nd" */
+    {' ', 0215}, /* \220: " then" */
+    {'a', 0217}, /* \221: "and" */
     {'r', 'e'}, /* \222: "re" */
-    {'a', 0202}, /* \223: "a('" */
-    {'o', 'r'}, /* \224: "or" */
-    {'s', 'e'}, /* \225: "se" */
-    {0221, ' '}, /* \226: " and " */
-    {'.', '.'}, /* \227: ".." */
-    {0224, ' '}, /* \230: "or " */
-    {0215, '\n'}, /* \231: " then\n" */
+    {' ', 0221}, /* \223: " and" */
+    {0223, ' '}, /* \224: " and " */
+    {'o', 'r'}, /* \225: "or" */
+    {0225, ' '}, /* \226: "or " */
+    {'s', 'e'}, /* \227: "se" */
+    {'.', '.'}, /* \230: ".." */
+    {0220, '\n'}, /* \231: " then\n" */
     {',', '\''}, /* \232: ",'" */
-    {0200, 'c'}, /* \233: "',c" */
-    {'e', 'l'}, /* \234: "el" */
-    {'0', '0'}, /* \235: "00" */
-    {'=', '='}, /* \236: "==" */
-    {'o', 't'}, /* \237: "ot" */
-    {'n', 0237}, /* \240: "not" */
-    {0223, 'h'}, /* \241: "a('h" */
-    {0201, 0217}, /* \242: ")\nlocal " */
-    {'u', 'b'}, /* \243: "ub" */
-    {'\'', 0227}, /* \244: "'.." */
-    {0222, 't'}, /* \245: "ret" */
-    {0245, 'u'}, /* \246: "retu" */
-    {0246, 'r'}, /* \247: "retur" */
-    {0247, 'n'}, /* \250: "return" */
-    {' ', 0230}, /* \251: " or " */
-    {0215, ' '}, /* \252: " then " */
-    {0201, 0220}, /* \253: ")\nif " */
-    {')', 0210}, /* \254: ")end\n" */
-    {'%', 'd'}, /* \255: "%d" */
-    {'\n', 0217}, /* \256: "\nlocal " */
-    {0240, ' '}, /* \257: "not " */
-    {0200, 'h'}, /* \260: "',h" */
-    {'s', 0243}, /* \261: "sub" */
+    {0204, 'h'}, /* \233: "h('h" */
+    {0200, 'm'}, /* \234: "',m" */
+    {'e', 'l'}, /* \235: "el" */
+    {0220, ' '}, /* \236: " then " */
+    {'0', '0'}, /* \237: "00" */
+    {'=', '='}, /* \240: "==" */
+    {'o', 't'}, /* \241: "ot" */
+    {'n', 0241}, /* \242: "not" */
+    {0201, 0216}, /* \243: ")\nif " */
+    {' ', 0226}, /* \244: " or " */
+    {'\n', 0214}, /* \245: "\nlocal " */
+    {0242, ' '}, /* \246: "not " */
+    {0201, 0214}, /* \247: ")\nlocal " */
+    {'u', 'b'}, /* \250: "ub" */
+    {'\'', 0230}, /* \251: "'.." */
+    {0222, 't'}, /* \252: "ret" */
+    {0252, 'u'}, /* \253: "retu" */
+    {0253, 'r'}, /* \254: "retur" */
+    {0254, 'n'}, /* \255: "return" */
+    {')', 0207}, /* \256: ")end\n" */
+    {'%', 'd'}, /* \257: "%d" */
+    {0200, 'S'}, /* \260: "',S" */
+    {'s', 0250}, /* \261: "sub" */
     {'e', 'x'}, /* \262: "ex" */
-    {0235, '0'}, /* \263: "000" */
-    {0234, 0225}, /* \264: "else" */
-    {0233, ','}, /* \265: "',c," */
+    {0237, '0'}, /* \263: "000" */
+    {0235, 0227}, /* \264: "else" */
+    {0234, ','}, /* \265: "',m," */
     {'~', '='}, /* \266: "~=" */
-    {'d', 0234}, /* \267: "del" */
-    {'1', ','}, /* \270: "1," */
-    {0200, 'j'}, /* \271: "',j" */
-    {'o', 'n'}, /* \272: "on" */
-    {'0', ','}, /* \273: "0," */
-    {'\'', ')'}, /* \274: "')" */
-    {' ', 0244}, /* \275: " '.." */
-    {0225, 't'}, /* \276: "set" */
-    {0210, 0220}, /* \277: "end\nif " */
-    {'0', '\''}, /* \300: "0'" */
-    {0262, 'p'}, /* \301: "exp" */
-    {0301, 'i'}, /* \302: "expi" */
-    {0302, 0222}, /* \303: "expire" */
-    {0261, '('}, /* \304: "sub(" */
-    {0250, '{'}, /* \305: "return{" */
-    {0233, 0232}, /* \306: "',c,'" */
-    {0223, 'p'}, /* \307: "a('p" */
-    {0213, 0203}, /* \310: "if t" */
-    {0200, 'l'}, /* \311: "',l" */
-    {'n', 'c'}, /* \312: "nc" */
-    {'m', 'a'}, /* \313: "ma" */
-    {'i', 's'}, /* \314: "is" */
-    {'b', 0201}, /* \315: "b)\n" */
-    {':', 0304}, /* \316: ":sub(" */
-    {'\n', 0220}, /* \317: "\nif " */
-    {0313, 't'}, /* \320: "mat" */
-    {0260, ','}, /* \321: "',h," */
-    {0241, 0276}, /* \322: "a('hset" */
-    {0236, '\''}, /* \323: "=='" */
-    {0223, 'l'}, /* \324: "a('l" */
-    {0210, 0217}, /* \325: "end\nlocal " */
-    {'u', '='}, /* \326: "u=" */
-    {'f', '}'}, /* \327: "f}" */
-    {'+', ')'}, /* \330: "+)" */
-    {'\'', 0275}, /* \331: "' '.." */
-    {0316, 0270}, /* \332: ":sub(1," */
-    {0271, ','}, /* \333: "',j," */
-    {0250, ' '}, /* \334: "return " */
-    {0235, 0263}, /* \335: "00000" */
-    {0232, '1'}, /* \336: ",'1" */
-    {0230, '\''}, /* \337: "or '" */
-    {0226, 0257}, /* \340: " and not " */
-    {0222, 'd'}, /* \341: "red" */
-    {0341, 0314}, /* \342: "redis" */
-    {'t', 'i'}, /* \343: "ti" */
-    {'r', '['}, /* \344: "r[" */
-    {'n', ','}, /* \345: "n," */
-    {'l', 'e'}, /* \346: "le" */
-    {'i', 0216}, /* \347: "ind" */
-    {'i', '='}, /* \350: "i=" */
-    {'g', 'e'}, /* \351: "ge" */
-    {0351, 't'}, /* \352: "get" */
-    {'e', ','}, /* \353: "e," */
-    {'+', '1'}, /* \354: "+1" */
-    {'\'', 0201}, /* \355: "')\n" */
-    {0346, 'a'}, /* \356: "lea" */
-    {0356, 0225}, /* \357: "lease" */
-    {0343, 0272}, /* \360: "tion" */
-    {0360, ' '}, /* \361: "tion " */
-    {0342, '.'}, /* \362: "redis." */
-    {0312, 0361}, /* \363: "nction " */
-    {0310, 0231}, /* \364: "if t then\n" */
-    {0255, 0330}, /* \365: "%d+)" */
-    {0227, 0331}, /* \366: "..' '.." */
-    {0205, 'l'}, /* \367: "call" */
-    {'z', '('}, /* \370: "z(" */
-    {'u', 0363}, /* \371: "unction " */
-    {'u', 'm'}, /* \372: "um" */
-    {'f', 0371}, /* \373: "function " */
-    {'e', 'r'}, /* \374: "er" */
-    {'c', 'h'}, /* \375: "ch" */
-    {'b', '='}, /* \376: "b=" */
-    {'B', '('}, /* \377: "B(" */
+    {'\n', 0216}, /* \267: "\nif " */
+    {0204, 'p'}, /* \270: "h('p" */
+    {'d', 0235}, /* \271: "del" */
+    {'1', ','}, /* \272: "1," */
+    {0200, 'E'}, /* \273: "',E" */
+    {'o', 'n'}, /* \274: "on" */
+    {'0', ','}, /* \275: "0," */
+    {'\'', ')'}, /* \276: "')" */
+    {' ', 0251}, /* \277: " '.." */
+    {0233, 0227}, /* \300: "h('hse" */
+    {0300, 't'}, /* \301: "h('hset" */
+    {0207, 0216}, /* \302: "end\nif " */
+    {0207, 0214}, /* \303: "end\nlocal " */
+    {'r', '('}, /* \304: "r(" */
+    {'0', '\''}, /* \305: "0'" */
+    {0262, 'p'}, /* \306: "exp" */
+    {0306, 'i'}, /* \307: "expi" */
+    {0307, 0222}, /* \310: "expire" */
+    {0261, '('}, /* \311: "sub(" */
+    {0255, '{'}, /* \312: "return{" */
+    {0234, 0232}, /* \313: "',m,'" */
+    {0204, 'l'}, /* \314: "h('l" */
+    {0200, 'G'}, /* \315: "',G" */
+    {'n', 'c'}, /* \316: "nc" */
+    {'m', 'a'}, /* \317: "ma" */
+    {'i', 's'}, /* \320: "is" */
+    {':', 0311}, /* \321: ":sub(" */
+    {0260, ','}, /* \322: "',S," */
+    {0255, ' '}, /* \323: "return " */
+    {0240, '\''}, /* \324: "=='" */
+    {0233, 0271}, /* \325: "h('hdel" */
+    {0224, 0246}, /* \326: " and not " */
+    {'l', ','}, /* \327: "l," */
+    {'W', 0201}, /* \330: "W)\n" */
+    {'V', '['}, /* \331: "V[" */
+    {'K', '='}, /* \332: "K=" */
+    {'A', '}'}, /* \333: "A}" */
+    {'=', 't'}, /* \334: "=t" */
+    {'+', ')'}, /* \335: "+)" */
+    {')', 0226}, /* \336: ")or " */
+    {'\'', 0277}, /* \337: "' '.." */
+    {0321, 0272}, /* \340: ":sub(1," */
+    {0273, ','}, /* \341: "',E," */
+    {0270, 0310}, /* \342: "h('pexpire" */
+    {0237, 0263}, /* \343: "00000" */
+    {0232, '1'}, /* \344: ",'1" */
+    {0222, 'd'}, /* \345: "red" */
+    {0345, 0320}, /* \346: "redis" */
+    {0204, 'z'}, /* \347: "h('z" */
+    {'x', '('}, /* \350: "x(" */
+    {'t', 'i'}, /* \351: "ti" */
+    {'l', 'e'}, /* \352: "le" */
+    {'i', 0217}, /* \353: "ind" */
+    {'g', 'e'}, /* \354: "ge" */
+    {0354, 't'}, /* \355: "get" */
+    {'a', ','}, /* \356: "a," */
+    {'+', '1'}, /* \357: "+1" */
+    {'\'', 0201}, /* \360: "')\n" */
+    {0352, 'a'}, /* \361: "lea" */
+    {0361, 0227}, /* \362: "lease" */
+    {0351, 0274}, /* \363: "tion" */
+    {0363, ' '}, /* \364: "tion " */
+    {0346, '.'}, /* \365: "redis." */
+    {0317, 't'}, /* \366: "mat" */
+    {0316, 0364}, /* \367: "nction " */
+    {0264, 0216}, /* \370: "elseif " */
+    {0257, 0335}, /* \371: "%d+)" */
+    {0233, 0355}, /* \372: "h('hget" */
+    {0230, 0337}, /* \373: "..' '.." */
+    {0205, 'l'}, /* \374: "call" */
+    {'u', 0367}, /* \375: "unction " */
+    {'u', 'm'}, /* \376: "um" */
+    {'s', 0231}, /* \377: "s then\n" */
     {0, 0},
-    {'\n', 0264}, /* \001: "\nelse" */
-    {'\n', 0210}, /* \002: "\nend\n" */
-    {0311, ','}, /* \003: "',l," */
-    {0307, 0303}, /* \004: "a('pexpire" */
-    {0241, 0267}, /* \005: "a('hdel" */
-    {0223, 'z'}, /* \006: "a('z" */
-    {'n', '='}, /* \007: "n=" */
-    {'-', '1'}, /* \010: "-1" */
-    {0241, 0352}, /* \011: "a('hget" */
+    {'f', 0375}, /* \001: "function " */
+    {'L', '='}, /* \002: "L=" */
+    {'\n', 0207}, /* \003: "\nend\n" */
+    {0315, ','}, /* \004: "',G," */
+    {'l', '='}, /* \005: "l=" */
+    {'W', '='}, /* \006: "W=" */
+    {'-', '1'}, /* \007: "-1" */
+    {'+', '0'}, /* \010: "+0" */
+    {'\'', 0276}, /* \011: "'')" */
     {0, 0},
-    {0375, 0202}, /* \013: "ch('" */
-    {0362, 'p'}, /* \014: "redis.p" */
-    {014, 0367}, /* \015: "redis.pcall" */
-    {0347, 0262}, /* \016: "index" */
-    {0324, 016}, /* \017: "a('lindex" */
-    {0322, 0306}, /* \020: "a('hset',c,'" */
-    {0320, 013}, /* \021: "match('" */
-    {0273, 0327}, /* \022: "0,f}" */
-    {0255, '?'}, /* \023: "%d?" */
-    {0221, '('}, /* \024: " and(" */
-    {0204, 0225}, /* \025: "alse" */
-    {0200, '\''}, /* \026: "','" */
-    {'u', 's'}, /* \027: "us" */
-    {'t', '='}, /* \030: "t=" */
-    {'s', '='}, /* \031: "s=" */
-    {'o', 'k'}, /* \032: "ok" */
-    {032, 0177}, /* \033: "oken" */
-    {'f', 025}, /* \034: "false" */
-    {':', 021}, /* \035: ":match('" */
-    {'2', ']'}, /* \036: "2]" */
-    {'1', 0263}, /* \037: "1000" */
+    {'\'', 0305}, /* \013: "'0'" */
+    {0366, 'c'}, /* \014: "matc" */
+    {014, 0204}, /* \015: "match('" */
+    {0365, 'p'}, /* \016: "redis.p" */
+    {016, 0374}, /* \017: "redis.pcall" */
+    {0353, 0262}, /* \020: "index" */
+    {0314, 020}, /* \021: "h('lindex" */
+    {0301, 0313}, /* \022: "h('hset',m,'" */
+    {0257, '?'}, /* \023: "%d?" */
+    {0203, 0227}, /* \024: "alse" */
+    {0200, '\''}, /* \025: "','" */
+    {'u', 's'}, /* \026: "us" */
+    {'s', '='}, /* \027: "s=" */
+    {'o', 'k'}, /* \030: "ok" */
+    {030, 0177}, /* \031: "oken" */
+    {'f', 024}, /* \032: "false" */
+    {']', 0226}, /* \033: "]or " */
+    {':', 015}, /* \034: ":match('" */
+    {'1', 0263}, /* \035: "1000" */
+    {'-', '2'}, /* \036: "-2" */
+    {',', 0333}, /* \037: ",A}" */
     {0, 0},
-    {'-', '2'}, /* \041: "-2" */
-    {'+', '0'}, /* \042: "+0" */
+    {'(', 0371}, /* \041: "(%d+)" */
+    {021, 0341}, /* \042: "h('lindex',E," */
 };
 
 static const PORT_FLASH uint8_t common[] =
-    "\217h,j,l,c=unpack(KEYS\242\353b,y,R,d,u,k=ARGV[1]\035^(%S\330 " /* local h,j,l,c=unpack(KEYS)\nlocal e,b,y,R,d,u,k=ARGV[1]:match('^(%S+)  */
-    "(\365 (%-?\365(C?\255*) (\365(%+?) ?(\255*)$\355\217H=3\335\256a=\362" /* (%d+) (%-?%d+)(C?%d*) (%d+)(%+?) ?(%d*)$')\nlocal H=300000\nlocal a=redis. */
-    "\367\256C=\223\343me\355\217v=C[1]\227\202\335\244C[\036)\316-6\242" /* call\nlocal C=a('time')\nlocal v=C[1]..('00000'..C[2]):sub(-6)\nlocal  */
-    "f=t\272\372b\374(v\332-4)\253f>b\042\024k\323'\251y\227d\266'\235\274t\214 \305" /* f=tonumber(v:sub(1,-4))\nif f>b+0 and(k=='' or y..d~='00')then return{ */
-    "\041,\022\325g=\017\333'\300\242I=g\226\006sc\224e\003e\242" /* -2,0,f}end\nlocal g=a('lindex',j,'0')\nlocal I=g and a('zscore',l,e)\nlocal  */
-    "L=d\266'\300\226e\251g\251e\256r=\241m\352\306t\033\026\222\357d\026w\033" /* L=d~='0' and e or g or e\nlocal r=a('hmget',c,'token','released','woken */
-    "\200L\232needs\355\217m,w,M=\3441]\337\300,\344\036\337\300,\3443]\256\376t\272\372b\374" /* ',L,'needs')\nlocal m,w,M=r[1]or '0',r[2]or '0',r[3]\nlocal b=tonumber */
-    "(m)\2300\256\373\370d\242i,\007\307ttl\233),d\354728\335\317i<" /* (m)or 0\nlocal function z(d)\nlocal i,n=a('pttl',c),d+172800000\nif i< */
-    "d+864\335\226\015\202p\303\265n)\2661\231\220i<0\252\223\267\233" /* d+86400000 and redis.pcall('pexpire',c,n)~=1 then\nif i<0 then a('del',c */
-    "\254\004\265n\201\210\325\373J(d\253g\252\015" /* )end\na('pexpire',c,n)\nend\nend\nlocal function J(d)\nif g then redis.pcall */
-    "\202zadd\003'XX\200f+d+H\354\235,g\254\325\373K(\345d,o\242\350" /* ('zadd',l,'XX',f+d+H+100,g)end\nend\nlocal function K(n,d,o)\nlocal i= */
-    "v\317b>=v\042\226b<2^53\252\350\202%.0f\274:f\224\320(b\354\254\217p=m\332" /* v\nif b>=v+0 and b<2^53 then i=('%.0f'):format(b+1)end\nlocal p=m:sub(1, */
-    "\0100)\266v\332\0100\253p\226\241\346n\233)>6\231f\230D,q in ipairs(\011" /* -10)~=v:sub(1,-10)\nif p and a('hlen',c)>6 then\nfor D,q in ipairs(a('hget */
-    "\204l\233))do\317D%2\2361\226q:f\347(g\226'^s\027pect:'\251':\274t\214 \005" /* all',c))do\nif D%2==1 and q:find(g and '^suspect:' or ':')then a('hdel */
-    "\265q\254\210\325q=i\227(o\3231'\226\331d\227u\251'\355\020" /* ',c,q)end\nend\nend\nlocal q=i..(o=='1' and ' '..d..u or '')\na('hset',c,' */
-    "t\033\200i\232hold\374\200\345'\222\357d\200w\232\357\200q\253p \224#d>7\252\370d\254" /* token',i,'holder',n,'released',w,'lease',q)\nif p or#d>7 then z(d)end\n */
-    "\322\321\345o\253\015\202p\303\321d)\2661\231\223\267\260\201\004" /* a('hset',h,n,o)\nif redis.pcall('pexpire',h,d)~=1 then\na('del',h)\na('pexpire */
-    "\321d\201\210\334i\002" /* ',h,d)\nend\nreturn i\nend\n */
+    "\214S,E,G,m=unpack(KEYS\247\356W,B,w,t,K,Z=ARG\3311]\034^(%S\335 " /* local S,E,G,m=unpack(KEYS)\nlocal a,W,B,w,t,K,Z=ARGV[1]:match('^(%S+)  */
+    "\041 (%-?\371(C?\257*) \041(%+?) ?(\257*)$\360\214Y=3\343\245h=\365" /* (%d+) (%-?%d+)(C?%d*) (%d+)(%+?) ?(%d*)$')\nlocal Y=300000\nlocal h=redis. */
+    "\374\245c=\204\351me\360\214v=c[1]\230\202\343\251c[2])\321-6\247" /* call\nlocal c=h('time')\nlocal v=c[1]..('00000'..c[2]):sub(-6)\nlocal  */
+    "A\334\274\376be\304v\340-4)\243A>W\010\223(Z\324'\244B\230t\266'\237\276\215 \312" /* A=tonumber(v:sub(1,-4))\nif A>W+0 and(Z=='' or B..t~='00')then return{ */
+    "\036,\275\333\303p=\042\013\247f=p\224\347sc\225e\004a\247" /* -2,0,A}end\nlocal p=h('lindex',E,'0')\nlocal f=p and h('zscore',G,a)\nlocal  */
+    "n\334\266\013\224a\244p\244a\245V=\233m\355\313t\031\025\222\362d\025w\031" /* n=t~='0' and a or p or a\nlocal V=h('hmget',m,'token','released','woken */
+    "\200n\232needs\360\214H,g,o=\3311\033\013,\3312\033\013,\3313]\245\006t\274\376be\304" /* ',n,'needs')\nlocal H,g,o=V[1]or '0',V[2]or '0',V[3]\nlocal W=tonumber( */
+    "H\3360\245\001\350t\247L,\005\270ttl\234),t\357728\343\267L<t" /* H)or 0\nlocal function x(t)\nlocal L,l=h('pttl',m),t+172800000\nif L<t */
+    "+864\343\224\017\202p\310\265l)\2661\231\216L<0\236\204\271\234" /* +86400000 and redis.pcall('pexpire',m,l)~=1 then\nif L<0 then h('del',m */
+    "\256\342\265l\201\207\303\001b(t\243p\236\017" /* )end\nh('pexpire',m,l)\nend\nend\nlocal function b(t)\nif p then redis.pcall */
+    "\202zadd\004'XX\200A+t+Y\357\237,p\256\303\001y(\327t,j\247\002" /* ('zadd',G,'XX',A+t+Y+100,p)end\nend\nlocal function y(l,t,j)\nlocal L= */
+    "v\267W>=v\010\224W<2^53\236\002\202%.0f\276:f\225\366(W\357\256\214D=H\340" /* v\nif W>=v+0 and W<2^53 then L=('%.0f'):format(W+1)end\nlocal D=H:sub(1, */
+    "\0070)\266v\340\0070\243D\224\233\352n\234)>6\231f\226Q,U in ipairs(\372" /* -10)~=v:sub(1,-10)\nif D and h('hlen',m)>6 then\nfor Q,U in ipairs(h('hget */
+    "\203l\234))do\267Q%2\2401\224U:f\353(p\224'^s\026pect:'\244':\276\215 \325" /* all',m))do\nif Q%2==1 and U:find(p and '^suspect:' or ':')then h('hdel */
+    "\265U\256\207\303U=L\230(j\3241'\224\337t\230K\244\011\n\022" /* ',m,U)end\nend\nend\nlocal U=L..(j=='1' and ' '..t..K or '')\nh('hset',m,' */
+    "t\031\200L\232holder\200\327'\222\362d\200g\232\362\200U\243D \225#t>7\236\350t\256" /* token',L,'holder',l,'released',g,'lease',U)\nif D or#t>7 then x(t)end\n */
+    "\301\322\327j\243\017\202p\310\322t)\2661\231\204\271\260\201\342" /* h('hset',S,l,j)\nif redis.pcall('pexpire',S,t)~=1 then\nh('del',S)\nh('pexpire */
+    "\322t\201\207\323L\003" /* ',S,t)\nend\nreturn L\nend\n */
     ;
 
 static const PORT_FLASH uint8_t hand_over[] =
-    "\217N='5\263'\256O='([1-9]\255\255\255\023\023\023\023\023)%f[ %z]'\256\373" /* local N='5000'\nlocal O='([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]'\nlocal function  */
-    "P(\315\217q='\342s\272_\211ck__\375ann\234\244j\31620)\227':\244b\256\345\031\307" /* P(b)\nlocal q='redisson_lock__channel'..j:sub(20)..':'..b\nlocal n,s=a('p */
-    "\243\261\026n\372\261\200q)[\036>0\226'p\243l\314h\200a\317\257n\231\031\015\256" /* ubsub','numsub',q)[2]>0 and 'publish',a\nif not n then\ns=redis.pcall\nlocal  */
-    "\030\015\202p\243\261\026shardn\372\261\200q)[\036\n\007t\226t>0\226'sp\243l\314h'" /* t=redis.pcall('pubsub','shardnumsub',q)[2]\nn=t and t>0 and 'spublish' */
-    "\002\334\345q,s\002\217\373\377\315\005\306s\027pect:\244" /* \nend\nreturn n,q,s\nend\nlocal function B(b)\na('hdel',c,'suspect:'.. */
-    "\315\220\257g\252\334\005\265b\254\217t\317\376=g\231g=\017" /* b)\nif not g then return a('hdel',c,b)end\nlocal t\nif b==g then\ng=a('lindex */
-    "\271\336\355\030g\024\011\265g)\337\274:f\347\202 C\355\210\324\222m\271\336\200" /* ',j,'1')\nt=g and(a('hget',c,g)or ''):find(' C')\nend\na('lrem',j,'1', */
-    "\315\005\265\315\006\222m\003\315\364\217\345q,\031P(g\253n\252" /* b)\na('hdel',c,b)\na('zrem',l,b)\nif t then\nlocal n,q,s=P(g)\nif n then  */
-    "s(\345q\232\300\254\210\325\373Q(t,G\242\345F=\273\034\nwhi" /* s(n,q,'0')end\nend\nend\nlocal function Q(t,G)\nlocal n,F=0,false\nwhi */
-    "\346\203rue do\256\376g\317n>0\252\376\017\333n\254\220\257b\251\376" /* le true do\nlocal b=g\nif n>0 then b=a('lindex',j,n)end\nif not b or b= */
-    "=t\252\334\257F \325t,q,\031P(\315\217P=\376=L\226\3444]\230\011" /* =t then return not F end\nlocal t,q,s=P(b)\nlocal P=b==L and r[4]or a('hget */
-    "\265\315\217L,S,\326(P\251'\274\035^(\365 (\365\275O\253u\231\220" /* ',c,b)\nlocal L,S,u=(P or ''):match('^(%d+) (%d+) '..O)\nif u then\nif  */
-    "L*\037+S/\037+u<=f\231\377\315\264\220F\231\334\034\001\364" /* L*1000+S/1000+u<=f then\nB(b)\nelseif F then\nreturn false\nelseif t then\n */
-    "\326P\035 C\244O)\230u\n\005\321\315\217L=K(b,u\232\300\253G\226G\266" /* u=P:match(' C'..O)or u\na('hdel',h,b)\nlocal L=K(b,u,'0')\nif G and G~= */
-    "b\252\005\321G\254\377\315J(u\201s(t,q,L\366v\332-4)\366u" /* b then a('hdel',h,G)end\nB(b)\nJ(u)\ns(t,q,L..' '..v:sub(1,-4)..' '..u */
-    "\201\334'giv\177'\001\n\007n\354\002\264\256G=\006sc\224e\003b)\337" /* )\nreturn 'given'\nelse\nn=n+1\nend\nelse\nlocal G=a('zscore',l,b)or ' */
-    "\300\256L,O='s\027pect:\244b,b\366G\256\326\007=0\226M\236O\226t\272\372" /* 0'\nlocal L,O='suspect:'..b,b..' '..G\nlocal u=n==0 and M==O and tonum */
-    "b\374(\011\306si\312e\274)\2300\317t\226F\252\334\034 \277u+3" /* ber(a('hget',c,'since'))or 0\nif t and F then return false end\nif u+3 */
-    "*N<f\251u>f\231\326f\n\364\020w\033\200O\232si\312e\200f\201\3700" /* *N<f or u>f then\nu=f\nif t then\na('hset',c,'woken',O,'since',f)\nz(0 */
-    "\201\264\256O,D=(\011\265L)\337\274\035(%S\330 (\365\355\220O\266G\251" /* )\nelse\nlocal O,D=(a('hget',c,L)or ''):match('(%S+) (%d+)')\nif O~=G or  */
-    "D\042>f\231\322\265L,G\366f\201\3700\201\264\n\326D\002\210\277" /* D+0>f then\na('hset',c,L,G..' '..f)\nz(0)\nelse\nu=D\nend\nend\nend\nif  */
-    "u+N<=f\251\257t\226G\042<=f\231\377\315\264\364f\230\326\273n\010 do\n" /* u+N<=f or not t and G+0<=f then\nB(b)\nelseif t then\nfor u=0,n-1 do\n */
-    "\006i\312rby\003H,\017\333u)\201\277n>0\231\324\222m\333\270\315\324" /* a('zincrby',l,H,a('lindex',j,u))\nend\nif n>0 then\na('lrem',j,1,b)\na('l */
-    "p\027h\333\315g=b\002\005\265L\201s(t,q\232\300\201\334\034\001\nF" /* push',j,b)\ng=b\nend\na('hdel',c,L)\ns(t,q,'0')\nreturn false\nelse\nF */
-    "=true\n\007n\354\002\210\210\210" /* =true\nn=n+1\nend\nend\nend\nend\n */
+    "\214J='5\263'\245i='([1-9]\257\257\257\023\023\023\023\023)%f[ %z]'\245\001" /* local J='5000'\nlocal i='([1-9]%d%d%d%d?%d?%d?%d?%d?)%f[ %z]'\nlocal function  */
+    "e(\330\214U='\346s\274_\211ck__chann\235\251E\32120)\230':\251W\245\327d=\270" /* e(W)\nlocal U='redisson_lock__channel'..E:sub(20)..':'..W\nlocal l,d=h('p */
+    "\250\261\025n\376\261\200U)[2]>0\224'p\250l\320h\200h\267\246l\231d=\017\245" /* ubsub','numsub',U)[2]>0 and 'publish',h\nif not l then\nd=redis.pcall\nlocal  */
+    "\027\017\202p\250\261\025shardn\376\261\200U)[2]\n\005s\224s>0\224'sp\250l\320h'" /* s=redis.pcall('pubsub','shardnumsub',U)[2]\nl=s and s>0 and 'spublish' */
+    "\003\323\327U,\206\303\001\304\330\325\313s\026pect:\251" /* \nend\nreturn l,U,d\nend\nlocal function r(W)\nh('hdel',m,'suspect:'.. */
+    "\330\216\246p\236\323\325\265W\256\214s\267\006=p\231p=\042" /* W)\nif not p then return h('hdel',m,W)end\nlocal s\nif W==p then\np=h('lindex',E, */
+    "'1\360\027p\223(\372\265p\336\011:f\353\202 C\360\207\314\222m\273\344\200\330" /* '1')\ns=p and(h('hget',m,p)or ''):find(' C')\nend\nh('lrem',E,'1',W)\n */
+    "\325\265\330\347\222m\004\330\216\377\214\327U,d=e(p\243l\236d" /* h('hdel',m,W)\nh('zrem',G,W)\nif s then\nlocal l,U,d=e(p)\nif l then d */
+    "(\327U\232\305\256\207\303\001X(s,I\247\327q=\275\032\nwhi\352" /* (l,U,'0')end\nend\nend\nlocal function X(s,I)\nlocal l,q=0,false\nwhile */
+    " true do\245\006p\267l>0\236\006\042l\256\216\246W\244\006=" /*  true do\nlocal W=p\nif l>0 then W=h('lindex',E,l)end\nif not W or W== */
+    "s\236\323\246q \303s,U,d=e(\330\214e=\006=n\224\3314\033\372" /* s then return not q end\nlocal s,U,d=e(W)\nlocal e=W==n and V[4]or h('hget */
+    "\265\330\214n,u,\332(e\244\011\034^\041 \041\277i\243K\231\216" /* ',m,W)\nlocal n,u,K=(e or ''):match('^(%d+) (%d+) '..i)\nif K then\nif  */
+    "n*\035+u/\035+K<=A\231\304\330\370q\231\323\032\n\370\377" /* n*1000+u/1000+K<=A then\nr(W)\nelseif q then\nreturn false\nelseif s then\n */
+    "\332e\034 C\251i\336K\n\325\322\330\214n=y(W,K\232\305\243I\224I\266" /* K=e:match(' C'..i)or K\nh('hdel',S,W)\nlocal n=y(W,K,'0')\nif I and I~= */
+    "W\236\325\322I\256\304\330b(K\201d(s,U,n\373v\340-4)\373K" /* W then h('hdel',S,I)end\nr(W)\nb(K)\nd(s,U,n..' '..v:sub(1,-4)..' '..K */
+    "\201\323'giv\177'\n\264\n\005l\357\003\264\245I=\347sc\225e\004W\336\013" /* )\nreturn 'given'\nelse\nl=l+1\nend\nelse\nlocal I=h('zscore',G,W)or '0' */
+    "\245n,i='s\026pect:\251W,W\373I\245\332\005=0\224o\240i\224t\274\376be" /* \nlocal n,i='suspect:'..W,W..' '..I\nlocal K=l==0 and o==i and tonumbe */
+    "\304\372\313si\316e\276\3360\267s\224q\236\323\032 \302K+3*J" /* r(h('hget',m,'since'))or 0\nif s and q then return false end\nif K+3*J */
+    "<A\244K>A\231\332A\267\377\022w\031\200i\232si\316e\200A\201\3500\201" /* <A or K>A then\nK=A\nif s then\nh('hset',m,'woken',i,'since',A)\nx(0)\n */
+    "\264\245i,Q=(\372\265n\336\011\034(%S\335 \041\360\216i\266I\244" /* else\nlocal i,Q=(h('hget',m,n)or ''):match('(%S+) (%d+)')\nif i~=I or  */
+    "Q\010>A\231\301\265n,I\373A\201\3500\201\264\n\332Q\003\207\302" /* Q+0>A then\nh('hset',m,n,I..' '..A)\nx(0)\nelse\nK=Q\nend\nend\nend\nif  */
+    "K+J<=A\244\246s\224I\010<=A\231\304\330\370\377f\226\332\275l\007 do\n" /* K+J<=A or not s and I+0<=A then\nr(W)\nelseif s then\nfor K=0,l-1 do\n */
+    "\347i\316rby\004Y,\042K)\201\302l>0\231\314\222m\341\272\330\314" /* h('zincrby',G,Y,h('lindex',E,K))\nend\nif l>0 then\nh('lrem',E,1,W)\nh('l */
+    "p\026h\341\330p=W\003\325\265n\201d(s,U\232\305\201\323\032\n\264\nq" /* push',E,W)\np=W\nend\nh('hdel',m,n)\nd(s,U,'0')\nreturn false\nelse\nq */
+    "\334rue\n\005l\357\003\207\207\207" /* =true\nl=l+1\nend\nend\nend\nend\n */
     ;
 
 static const PORT_FLASH uint8_t lock_before[] =
-    "\217A=d\323\300\256\350\257A\226\320h.min(\307ttl\260),1e15\242o=" /* local A=d=='0'\nlocal i=not A and math.min(a('pttl',h),1e15)\nlocal o= */
-    "i\266\041\226\011\321e\242q=\240(o\251I)a\216 \3445]\256p\256E" /* i~=-2 and a('hget',h,e)\nlocal q=not(o or I)and r[5]\nlocal p\nlocal E */
-    "=A\340q\317A\231p=o\024k\323'\251k\236m\253p\252w=m \210\264" /* =A and not q\nif A then\np=o and(k=='' or k==m)\nif p then w=m end\nelse */
-    "\256\007y\035^-(.*)\355\217\031t\272\372b\374(k)\2300\256\030o\340" /* \nlocal n=y:match('^-(.*)')\nlocal s=tonumber(k)or 0\nlocal t=o and not  */
-    "n\226\240(b>s\226b<2^53\242x=o\340t\024k\236m\251\257n\201\364" /* n and not(b>s and b<2^53)\nlocal x=o and not t and(k==m or not n)\nif t then\n */
-    "w=m\n\020\222\357d\200w\201\3700\201\350\041\001\220x\231\217\030o\323" /* w=m\na('hset',c,'released',w)\nz(0)\ni=-2\nelseif x then\nlocal t=o==' */
-    "\300\226n\317t\251i<=d\042\231\004\321d\201\350\207\325\030n\226" /* 0' and n\nif t or i<=d+0 then\na('pexpire',h,d)\ni=d\nend\nlocal t=n and  */
-    "o\266n\n\364\020\357\200m\227(\350=d\226\331d\227u\251'\274\201\277" /* o~=n\nif t then\na('hset',c,'lease',m..(i==d and ' '..d..u or ''))\nend\nif  */
-    "\257t \224#d>7\252\004\265i\354728\335\254J(i\253t\252\322" /* not t or#d>7 then a('pexpire',c,i+172800000)end\nJ(i)\nif t then a('hset */
-    "\321\353n\254\305\270b,\327\001\220n\231\305\010,\022\002\220q\252" /* ',h,e,n)end\nreturn{1,b,f}\nelseif n then\nreturn{-1,0,f}\nend\nif q then  */
-    "\305\374r=\202NEEDS\275q)\33299)}\277s>b\252m,\376'\300\227k,s \210" /* return{err=('NEEDS '..q):sub(1,99)}end\nif s>b then m,b='0'..k,s end\n */
-    "E=\350=\041\317E\340g\252\305\270K(\353d\336\274+\022\210\325x" /* E=i==-2\nif E and not g then return{1,K(e,d,'1')+0,f}end\nend\nlocal x */
-    "=\034\317g\226E\231" /* =false\nif g and E then\n */
+    "\214T\334\324\305\245\002\246T\224\366h.min(\270ttl\260),1e15\247j=" /* local T=t=='0'\nlocal L=not T and math.min(h('pttl',S),1e15)\nlocal j= */
+    "L\266\036\224\372\322a\247U=\242(j\244f)\221 \3315]\245D\245z" /* L~=-2 and h('hget',S,a)\nlocal U=not(j or f)and V[5]\nlocal D\nlocal z */
+    "=T\326U\267T\231D=j\223(Z\324'\244Z\240H\243D\236g=H \207\264" /* =T and not U\nif T then\nD=j and(Z=='' or Z==H)\nif D then g=H end\nelse */
+    "\245\005B\034^-(.*)\360\214d\334\274\376be\304Z\3360\245\027j\326" /* \nlocal l=B:match('^-(.*)')\nlocal d=tonumber(Z)or 0\nlocal s=j and not  */
+    "l\224\242(W>d\224W<2^53\247P=j\326s\223(Z\240H\244\246l\243" /* l and not(W>d and W<2^53)\nlocal P=j and not s and(Z==H or not l)\nif  */
+    "\377g=H\n\022\222\362d\200g\201\3500\201\002\036\n\370P\231\214" /* s then\ng=H\nh('hset',m,'released',g)\nx(0)\nL=-2\nelseif P then\nlocal  */
+    "\027j\324\305\224l\267s\244L<\334\010\231\342\322t\201\002t\003\214" /* s=j=='0' and l\nif s or L<=t+0 then\nh('pexpire',S,t)\nL=t\nend\nlocal  */
+    "\027l\224j\266l\267\377\022\362\200H\230(\002\334\224\337t\230K\244" /* s=l and j~=l\nif s then\nh('hset',m,'lease',H..(L==t and ' '..t..K or  */
+    "\011\201\302\246s \225#t>7\236\342\265L\357728\343\256b(L\243" /* ''))\nend\nif not s or#t>7 then h('pexpire',m,L+172800000)end\nb(L)\nif  */
+    "s\236\301\322\356l\256\312\272W\037\n\370l\231\312\007,\275\333" /* s then h('hset',S,a,l)end\nreturn{1,W,A}\nelseif l then\nreturn{-1,0,A} */
+    "\003\216U\236\312err=\202NEEDS\277U)\34099)}\302d>W\236H" /* \nend\nif U then return{err=('NEEDS '..U):sub(1,99)}end\nif d>W then H */
+    ",\006\013\230Z,d \207z=\002=\036\267z\326p\236\312\272y(\356t\344\276\010\037" /* ,W='0'..Z,d end\nz=L==-2\nif z and not p then return{1,y(a,t,'1')+0,A} */
+    "\207\303P=\032\267p\224z\231" /* end\nend\nlocal P=false\nif p and z then\n */
     ;
 
 static const PORT_FLASH uint8_t lock_after[] =
-    "\220A\231\220p\252\004\260\336\274\277k\323'\340p\252\377" /* if A then\nif p then a('pexpire',h,'1')end\nif k=='' and not p then B( */
-    "e\254\217\376p\251\307ttl\260)\236\041\nx=b\226Q(nil,p\226e)\323giv\177'\001" /* e)end\nlocal b=p or a('pttl',h)==-2\nx=b and Q(nil,p and e)=='given'\nelse */
-    "\nx=Q(\353o\226e\253x\236true\231k=K(\353d\336\355\377e\201J(d\201\305\270" /* \nx=Q(e,o and e)\nif x==true then\nk=K(e,d,'1')\nB(e)\nJ(d)\nreturn{1, */
-    "k+\022\002\220x\252\350\307ttl\260)\264\220o\252\223\267\260\254\210" /* k+0,f}\nend\nif x then i=a('pttl',h)elseif o then a('del',h)end\nend\n */
-    "\277A\231\220p\340x\231\223\267\260\253m\266'\300\252\020" /* end\nif A then\nif p and not x then\na('del',h)\nif m~='0' then a('hset',c,' */
-    "\222\357d\200w\254\210\305(p\251k\266''\226w\236k)a\216 1\251\273\022\002" /* released',w)end\nend\nreturn{(p or k~='' and w==k)and 1 or 0,0,f}\nend\n */
-    "\220M\340E\231\006sc\224e\003e\201\005\306w\033\355\277y\323" /* if M and not E then\na('zscore',l,e)\na('hdel',c,'woken')\nend\nif y==' */
-    "\300\252\305\273i,\327\325\376\257I \224(\3444]\337\274\3328)\266v\332" /* 0' then return{0,i,f}end\nlocal b=not I or(r[4]or ''):sub(1,8)~=v:sub(1, */
-    "8\253b\231\217\326I\024\324pos\333\353'MAXLEN\200\037)\230\017\333" /* 8)\nif b then\nlocal u=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j, */
-    "\037)a\216 \037\253\257u\252\006add\003'XX\200\273e\254\322\265\353\344" /* 1000)and 1000)\nif not u then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[ */
-    "4]\3370 0\275y\201\3700\201\326u\251\223rp\027h\333e)\010\n\006add\003'GT\200f+\320h" /* 4]or '0 0 '..y)\nz(0)\nu=u or a('rpush',j,e)-1\na('zadd',l,'GT',f+math */
-    ".\313x(i,0)+(u\354)*H,e\201\004\271\3362096\335\355\004\311\336209" /* .max(i,0)+(u+1)*H,e)\na('pexpire',j,'1209600000')\na('pexpire',l,'1209 */
-    "6\335\355\210\322\265\353C[1]\366C[\036\366y\227R:g\304'C\026 C\274\253" /* 600000')\nend\na('hset',c,e,C[1]..' '..C[2]..' '..y..R:gsub('C',' C'))\nif  */
-    "g\226g\266e\340x\252\350\010 \210\305\273i,\327\n" /* g and g~=e and not x then i=-1 end\nreturn{0,i,f}\n */
+    "\216T\231\216D\236\342\260\344\276\302Z\324'\326D\236\304" /* if T then\nif D then h('pexpire',S,'1')end\nif Z=='' and not D then r( */
+    "a\256\214\006D\244\270ttl\260)\240\036\nP=W\224X(ni\327D\224a)\324giv\177'\n" /* a)end\nlocal W=D or h('pttl',S)==-2\nP=W and X(nil,D and a)=='given'\n */
+    "\264\nP=X(\356j\224a\243P\240true\231Z=y(\356t\344\360\304a\201b(t\201\312" /* else\nP=X(a,j and a)\nif P==true then\nZ=y(a,t,'1')\nr(a)\nb(t)\nreturn{ */
+    "\272Z\010\037\003\216P\236\002\270ttl\260)\370j\236\204\271\260\256\207" /* 1,Z+0,A}\nend\nif P then L=h('pttl',S)elseif j then h('del',S)end\nend\n */
+    "\302T\231\216D\326P\231\204\271\260\243H\266\013\236\022" /* end\nif T then\nif D and not P then\nh('del',S)\nif H~='0' then h('hset',m,' */
+    "\222\362d\200g\256\207\312(D\244Z\266''\224g\240Z)\221 1\244\275\275\333\003" /* released',g)end\nend\nreturn{(D or Z~='' and g==Z)and 1 or 0,0,A}\nend\n */
+    "\216o\326z\231\347sc\225e\004a\201\325\313w\031\360\302B\324" /* if o and not z then\nh('zscore',G,a)\nh('hdel',m,'woken')\nend\nif B==' */
+    "\305\236\312\275L\037\303\006\246\212\225(\3314\033\011\3408)\266v\340" /* 0' then return{0,L,A}end\nlocal W=not f or(V[4]or ''):sub(1,8)~=v:sub(1, */
+    "8\243W\231\214\332\212\221(\314pos\341\356'MAXLEN\200\035\336\042" /* 8)\nif W then\nlocal K=f and(h('lpos',E,a,'MAXLEN',1000)or h('lindex',E, */
+    "\035)\221 \035\243\246K\236\347add\004'XX\200\275a\256\301\265\356\331" /* 1000)and 1000)\nif not K then h('zadd',G,'XX',0,a)end\nh('hset',m,a,V[ */
+    "4\033'0 0\277B\201\3500\201\332K\244\204rp\026h\341a)\007\n\347add\004'GT\200A+\366h" /* 4]or '0 0 '..B)\nx(0)\nK=K or h('rpush',E,a)-1\nh('zadd',G,'GT',A+math */
+    ".\317\350L,0)+(K\357)*Y,a\201\342\273\3442096\343\360\342\315\344209" /* .max(L,0)+(K+1)*Y,a)\nh('pexpire',E,'1209600000')\nh('pexpire',G,'1209 */
+    "6\343\360\207\301\265\356c[1]\373c[2]\373B\230w:g\311'C\025 C\276\243" /* 600000')\nend\nh('hset',m,a,c[1]..' '..c[2]..' '..B..w:gsub('C',' C'))\nif  */
+    "p\224p\266a\326P\236\002\007 \207\312\275L\037\n" /* p and p~=a and not P then L=-1 end\nreturn{0,L,A}\n */
     ;
 
 static const PORT_FLASH uint8_t break_before[] =
-    "\220\3445]t\214 \305\374r=\202NEEDS\275\3445])\33299)}\325\373" /* if r[5]then return{err=('NEEDS '..r[5]):sub(1,99)}end\nlocal function  */
-    "D(I\242w='\342s\272_\211ck__\375ann\234\244j\31620)\227':\244I\256d=\307" /* D(I)\nlocal w='redisson_lock__channel'..j:sub(20)..':'..I\nlocal d=a('p */
-    "\243\261\026n\372\261\200w)[\036>0\226'p\243l\314h'\317\257d\231\217E=\015" /* ubsub','numsub',w)[2]>0 and 'publish'\nif not d then\nlocal E=redis.pcall */
-    "\202p\243\261\026shardn\372\261\200w)[\036\nd=E\226E>0\226'sp\243l\314h'\002\334" /* ('pubsub','shardnumsub',w)[2]\nd=E and E>0 and 'spublish'\nend\nreturn  */
-    "d,w\002\217p=\011\204l\260\242R=\011\306hold\374\355\217" /* d,w\nend\nlocal p=a('hgetall',h)\nlocal R=a('hget',c,'holder')\nlocal  */
-    "T=e\323*'\226k\323'\256b,A,\350{},{},0\nf\230x=\270#p,2 do\256o,U,q=" /* T=e=='*' and k==''\nlocal b,A,i={},{},0\nfor x=1,#p,2 do\nlocal o,U,q= */
-    "p[x],p[x\354]\035^(\365 (\365 \355\217C=U\251o\236R\226m\317o\323sh" /* p[x],p[x+1]:match('^(%d+) (%d+) ')\nlocal C=U or o==R and m\nif o=='sh */
-    "a\341'\251q\024t\272\372b\374(q)<=f\251t\272\372b\374(q)>=f+2e9)t\214\001\213(e\323*" /* ared' or q and(tonumber(q)<=f or tonumber(q)>=f+2e9)then\nelseif(e=='* */
-    "'\251e\236o)a\216(k\323'\251k\236C)a\216(T\251\257b[1])t\214\nb[#b\354]=o\nb[o]=C\001" /* ' or e==o)and(k=='' or k==C)and(T or not b[1])then\nb[#b+1]=o\nb[o]=C\nelse */
-    "\nA[q\2510]=(A[q\2510]\2300)+(p[x\354]\035 w(\365%f[ %z]\274\2301\201\350\320" /* \nA[q or 0]=(A[q or 0]or 0)+(p[x+1]:match(' w(%d+)%f[ %z]')or 1)\ni=mat */
-    "h.\313x(i,t\272\372b\374(q)\230\320h.hu\351\201\210\277y\323\041'\231\217C=0" /* h.max(i,tonumber(q)or math.huge)\nend\nend\nif y=='-2' then\nlocal C=0 */
-    "\nf\230R,o in ipairs(b)do\256d,w=D(o\253d\226b[o]t\214\na(d,w,b[o" /* \nfor R,o in ipairs(b)do\nlocal d,w=D(o)\nif d and b[o]then\na(d,w,b[o */
-    "]\201C=1\002\210\305C,b[1]a\216 C\2360\2261\251\022\002\220i>0\340" /* ])\nC=1\nend\nend\nreturn{C,b[1]and C==0 and 1 or 0,f}\nend\nif i>0 and not  */
-    "b[1]t\214 \305\273\022\277i>0\226i<\320h.hu\351\231\217o={}\nf\230" /* b[1]then return{0,0,f}end\nif i>0 and i<math.huge then\nlocal o={}\nfor  */
-    "q,C in pairs(A)do\no[#o\354]=q\366C\002\004\265i-f\354728\335" /* q,C in pairs(A)do\no[#o+1]=q..' '..C\nend\na('pexpire',c,i-f+172800000 */
-    "\201\322\321b[1]\2320 0 0 \300\232sha\341\200tab\346.c\272cat(o\232 \274\201\005\321" /* )\na('hset',h,b[1],'0 0 0 0','shared',table.concat(o,' '))\na('hdel',h, */
-    "b[1]\242o=\307ttl\260\253o<0\251f+o>i\252\004\321i-f\254" /* b[1])\nlocal o=a('pttl',h)\nif o<0 or f+o>i then a('pexpire',h,i-f)end\n */
-    "J(i-f\242d,w=D(g\251'\355\220d\252\015(d,w\232\300\254\305" /* J(i-f)\nlocal d,w=D(g or '')\nif d then redis.pcall(d,w,'0')end\nreturn{ */
-    "\270\022\002\217\350\034\317g\024b[1]\230\257p[1])t\214\n" /* 1,0,f}\nend\nlocal i=false\nif g and(b[1]or not p[1])then\n */
+    "\216\3315]\215 \312err=\202NEEDS\277\3315])\34099)}\303\001" /* if V[5]then return{err=('NEEDS '..V[5]):sub(1,99)}end\nlocal function  */
+    "Q(f\247g='\346s\274_\211ck__chann\235\251E\32120)\230':\251f\245t=\270" /* Q(f)\nlocal g='redisson_lock__channel'..E:sub(20)..':'..f\nlocal t=h('p */
+    "\250\261\025n\376\261\200g)[2]>0\224'p\250l\320h'\267\246t\231\214z=\017" /* ubsub','numsub',g)[2]>0 and 'publish'\nif not t then\nlocal z=redis.pcall */
+    "\202p\250\261\025shardn\376\261\200g)[2]\nt=z\224z>0\224'sp\250l\320h'\003\323" /* ('pubsub','shardnumsub',g)[2]\nt=z and z>0 and 'spublish'\nend\nreturn  */
+    "t,g\003\214D=\372\203l\260\247w=\372\313holder\360\214" /* t,g\nend\nlocal D=h('hgetall',S)\nlocal w=h('hget',m,'holder')\nlocal  */
+    "N=a\324*'\224Z\324'\245W,T,\002{},{},0\nf\226P=\272#D,2 do\245j,O,U=" /* N=a=='*' and Z==''\nlocal W,T,L={},{},0\nfor P=1,#D,2 do\nlocal j,O,U= */
+    "D[P],D[P\357]\034^\041 \041 \360\214c=O\244j\240w\224H\267j\324sh" /* D[P],D[P+1]:match('^(%d+) (%d+) ')\nlocal c=O or j==w and H\nif j=='sh */
+    "a\345'\244U\223(t\274\376be\304U)<=A\244t\274\376be\304U)>=A+2e9)\215\n\264if(a\324*" /* ared' or U and(tonumber(U)<=A or tonumber(U)>=A+2e9)then\nelseif(a=='* */
+    "'\244a\240j)\221(Z\324'\244Z\240c)\221(N\244\246W[1])\215\nW[#W\357]=j\nW[j]=c\n" /* ' or a==j)and(Z=='' or Z==c)and(N or not W[1])then\nW[#W+1]=j\nW[j]=c\n */
+    "\264\nT[U\2440]=(T[U\2440\0330)+(D[P\357]\034 w\041%f[ %z]\276\2261\201" /* else\nT[U or 0]=(T[U or 0]or 0)+(D[P+1]:match(' w(%d+)%f[ %z]')or 1)\n */
+    "\002\366h.\317\350L,t\274\376be\304U\336\366h.hu\354\201\207\302B\324\036'\231\214" /* L=math.max(L,tonumber(U)or math.huge)\nend\nend\nif B=='-2' then\nlocal  */
+    "c=0\nf\226w,j in ipairs(W)do\245t,g=Q(j\243t\224W[j]\215\nh(t,g," /* c=0\nfor w,j in ipairs(W)do\nlocal t,g=Q(j)\nif t and W[j]then\nh(t,g, */
+    "W[j]\201c=1\003\207\312c,W[1]\221 c\2400\2241\244\275\333\003\216L>0" /* W[j])\nc=1\nend\nend\nreturn{c,W[1]and c==0 and 1 or 0,A}\nend\nif L>0 */
+    "\326W[1]\215 \312\275\275\333\302L>0\224L<\366h.hu\354\231\214" /*  and not W[1]then return{0,0,A}end\nif L>0 and L<math.huge then\nlocal  */
+    "j={}\nf\226U,c in pairs(T)do\nj[#j\357]=U\373c\003\342\265L-A" /* j={}\nfor U,c in pairs(T)do\nj[#j+1]=U..' '..c\nend\nh('pexpire',m,L-A */
+    "\357728\343\201\301\322W[1]\2320 0 0 \305\232sha\345\200tab\352.c\274cat(j\232 \276\201" /* +172800000)\nh('hset',S,W[1],'0 0 0 0','shared',table.concat(j,' '))\n */
+    "\325\322W[1]\247j=\270ttl\260\243j<0\244A+j>L\236\342" /* h('hdel',S,W[1])\nlocal j=h('pttl',S)\nif j<0 or A+j>L then h('pexpire */
+    "\322L-A\256b(L-A\247t,g=Q(p\244\011\267t\236\017(t,g\232" /* ',S,L-A)end\nb(L-A)\nlocal t,g=Q(p or '')\nif t then redis.pcall(t,g,' */
+    "\305\256\312\272\275\333\003\214\002\032\267p\223(W[1\033\246D[1])\215" /* 0')end\nreturn{1,0,A}\nend\nlocal L=false\nif p and(W[1]or not D[1])then */
+    "\n" /* \n */
     ;
 
 static const PORT_FLASH uint8_t break_after[] =
-    "\220b[1]t\214 \004\260\336\274\210f\230x=\270#p,2 do\317p[x]\266b[1]t\214 " /* if b[1]then a('pexpire',h,'1')end\nfor x=1,#p,2 do\nif p[x]~=b[1]then  */
-    "\005\321p[x]\254\210\350Q(nil,b[1])\323giv\177'\002\220b[1]a\216 \257" /* a('hdel',h,p[x])end\nend\ni=Q(nil,b[1])=='given'\nend\nif b[1]and not  */
-    "i\252\223\267\260\254\305b[1]a\216 1\251\273\022\n" /* i then a('del',h)end\nreturn{b[1]and 1 or 0,0,f}\n */
+    "\216W[1]\215 \342\260\344\276\207f\226P=\272#D,2 do\267D[P]\266W[1]\215 " /* if W[1]then h('pexpire',S,'1')end\nfor P=1,#D,2 do\nif D[P]~=W[1]then  */
+    "\325\322D[P]\256\207\002X(ni\327W[1])\324giv\177'\003\216W[1]\221 \246" /* h('hdel',S,D[P])end\nend\nL=X(nil,W[1])=='given'\nend\nif W[1]and not  */
+    "L\236\204\271\260\256\312W[1]\221 1\244\275\275\333\n" /* L then h('del',S)end\nreturn{W[1]and 1 or 0,0,A}\n */
     ;
 
 static const PORT_FLASH uint8_t inspect[] =
-    "\217a,c,v,q=unpack(KEYS\242d=\362\367\256\376d\202\343me\355\217" /* local a,c,v,q=unpack(KEYS)\nlocal d=redis.call\nlocal b=d('time')\nlocal  */
-    "j=b[1]*\037+\320h.f\211\224(b[\036/\037\242\373r(k\242\376'\342" /* j=b[1]*1000+math.floor(b[2]/1000)\nlocal function r(k)\nlocal b='redis */
-    "s\272_\211ck__\375ann\234\244c\31620)\227':\244k\317d\202p\243\261\026n\372\261\200b)[\036>0\252" /* son_lock__channel'..c:sub(20)..':'..k\nif d('pubsub','numsub',b)[2]>0 then  */
-    "\334true \325e=\015\202p\243\261\026shardn\372\261\200b)[\036\n\334" /* return true end\nlocal e=redis.pcall('pubsub','shardnumsub',b)[2]\nreturn  */
-    "e\226e>0\002\217\373b(e\242h=t\272\372b\374((e\251'\274\035" /* e and e>0\nend\nlocal function b(e)\nlocal h=tonumber((e or ''):match(' */
-    "^\255+$\274)\2300\n\334h<2^53\226h\2510\002\217g=d\202h\352\204l\200a\242" /* ^%d+$'))or 0\nreturn h<2^53 and h or 0\nend\nlocal g=d('hgetall',a)\nlocal  */
-    "l=d\202hm\352\200q\232t\033\026hold\374\026\357\026limit\026needs\355\217\031d\202lr" /* l=d('hmget',q,'token','holder','lease','limit','needs')\nlocal s=d('lr */
-    "an\351\265\273\010\242o=\320h.min(d\202pttl\200a),1e15\242i,c={},{}\nf\230" /* ange',c,0,-1)\nlocal o=math.min(d('pttl',a),1e15)\nlocal i,c={},{}\nfor  */
-    "\353a in(l[4]\337\274:g\021(\365 (\365\274do\n\353a=b(e),b(a\253e>0\226e" /* e,a in(l[4]or ''):gmatch('(%d+) (%d+)')do\ne,a=b(e),b(a)\nif e>0 and e */
-    "<1e9\226a>j\226a<j+2e9\252i[#i\354]=e \210\210tab\346.s\224t(i\201f\230m" /* <1e9 and a>j and a<j+2e9 then i[#i+1]=e end\nend\ntable.sort(i)\nfor m */
-    "=\270#g,2 do\256f,h=g[m],g[m\354]\256\345a,p,g,m=h\035^(\365 (\365" /* =1,#g,2 do\nlocal f,h=g[m],g[m+1]\nlocal n,a,p,g,m=h:match('^(%d+) (%d+) */
-    " (\365 (\365(%+?)%f[ %z]\355\220n\231\220b(a)>j\226b(a)<j+2e9\231" /*  (%d+) (%d+)(%+?)%f[ %z]')\nif n then\nif b(a)>j and b(a)<j+2e9 then\n */
-    "c[#c\354]={b(a)-j,\345b(p)%2^16+2^16*((i[1]\2300)\354),g,m,\327\002\264\220f\266" /* c[#c+1]={b(a)-j,n,b(p)%2^16+2^16*((i[1]or 0)+1),g,m,f}\nend\nelseif f~= */
-    "'sha\341'\340c[1]t\214\256a,g,m=(l[3]\337\274\035^(\365 (\365" /* 'shared' and not c[1]then\nlocal a,g,m=(l[3]or ''):match('^(%d+) (%d+) */
-    "(%+?)%f[ %z]\355\220a\266l[1]t\214 g,m='\026' \325a=f\236l[\036\nc[1]={o" /* (%+?)%f[ %z]')\nif a~=l[1]then g,m='','' end\nlocal a=f==l[2]\nc[1]={o */
-    ",a\226l[1],b(h)%2^16,a\226g,m,\327\002\210tab\346.s\224t(c,fu\312\360(a," /* ,a and l[1],b(h)%2^16,a and g,m,f}\nend\nend\ntable.sort(c,function(a, */
-    "b)\334a[1]>b[1]\230a[1]\236b[1]a\216\206[6]<b[6]\177d\253\257c[1]t\214 c[1]" /* b)return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not c[1]then c[1] */
-    "={o,\034,\273\034\232\026'}\325a={#s+2^32*#c}\nf\230t,f in ipairs(c" /* ={o,false,0,false,'',''}end\nlocal a={#s+2^32*#c}\nfor t,f in ipairs(c */
-    ")do\256o,\345p,g,m,\326unpack(f\242f=0\317n\231f=r(u)a\216 3\251" /* )do\nlocal o,n,p,g,m,u=unpack(f)\nlocal f=0\nif n then\nf=r(u)and 3 or  */
-    "1\317b(g)>0\226b(g)<2^32\252f=f+8*g+4*#m \210\210f\230t,h in ipai" /* 1\nif b(g)>0 and b(g)<2^32 then f=f+8*g+4*#m end\nend\nfor t,h in ipai */
-    "rs({o,b(n),p+(l[5]a\216 2^48\2510),f,u})do\na[#a\354]=h\002\277i[\036" /* rs({o,b(n),p+(l[5]and 2^48 or 0),f,u})do\na[#a+1]=h\nend\nend\nif i[2] */
-    "a\216 c[1][3]>=2^16\231a[6]=tab\346.c\272cat(i\232 \200\270\320h.min(#i,9))\366" /* and c[1][3]>=2^16 then\na[6]=table.concat(i,' ',1,math.min(#i,9))..' '.. */
-    "a[6]\002f\230t,k in ipairs(s)do\256\376d\202h\352\200q,k\242f,e=2," /* a[6]\nend\nfor t,k in ipairs(s)do\nlocal b=d('hget',q,k)\nlocal f,e=2, */
-    "\320h.hu\351\256g,h,c=(b\251'\274\035^(\365 (\365 ([1-9]\255\255\255\023\023" /* math.huge\nlocal g,h,c=(b or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d? */
-    "\023\023\023)%f[ %z]\355\220c\231f,e=\270g*\037+h/\037+c\317b:f\347\202^\255+" /* %d?%d?%d?)%f[ %z]')\nif c then\nf,e=1,g*1000+h/1000+c\nif b:find('^%d+ */
-    " \255+ \255+ S\255+%f[ %z]\274t\214 f=5 \210\264\220\257b\231f,e=\273t\272\372b\374(" /*  %d+ %d+ S%d+%f[ %z]')then f=5 end\nelseif not b then\nf,e=0,tonumber( */
-    "d\202zsc\224e\200v,k)\2300\201\325\3760\317e>j\252\376r(k)a\216 2\2511 \210" /* d('zscore',v,k)or 0)\nend\nlocal b=0\nif e>j then b=r(k)and 2 or 1 end\n */
-    "a[#a\354]=f\na[#a\354]=b\na[#a\354]=k\002\334a\n" /* a[#a+1]=f\na[#a+1]=b\na[#a+1]=k\nend\nreturn a\n */
+    "\214h,m,v,U=unpack(KEYS\247t=\365\374\245\006t\202\351me\360\214" /* local h,m,v,U=unpack(KEYS)\nlocal t=redis.call\nlocal W=t('time')\nlocal  */
+    "E=W[1]*\035+\366h.f\211\225(W[2]/\035\247\001V(Z\247\006'\346" /* E=W[1]*1000+math.floor(W[2]/1000)\nlocal function V(Z)\nlocal W='redis */
+    "s\274_\211ck__chann\235\251m\32120)\230':\251Z\267t\202p\250\261\025n\376\261\200W)[2]>0\236" /* son_lock__channel'..m:sub(20)..':'..Z\nif t('pubsub','numsub',W)[2]>0 then  */
+    "\323true \303a=\017\202p\250\261\025shardn\376\261\200W)[2]\n\323" /* return true end\nlocal a=redis.pcall('pubsub','shardnumsub',W)[2]\nreturn  */
+    "a\224a>0\003\214\001W(a\247S\334\274\376be\304(a\244\011\034" /* a and a>0\nend\nlocal function W(a)\nlocal S=tonumber((a or ''):match(' */
+    "^\257+$\276\3360\n\323S<2^53\224S\2440\003\214p\334\202h\355\203l\200h\247" /* ^%d+$'))or 0\nreturn S<2^53 and S or 0\nend\nlocal p=t('hgetall',h)\nlocal  */
+    "G\334\202hm\355\200U\232t\031\025holder\025\362\025limit\025needs\360\214d\334\202lr" /* G=t('hmget',U,'token','holder','lease','limit','needs')\nlocal d=t('lr */
+    "an\354\265\275\007\247j=\366h.min(t\202pttl\200h),1e15\247L,m={},{}\nf\226" /* ange',m,0,-1)\nlocal j=math.min(t('pttl',h),1e15)\nlocal L,m={},{}\nfor  */
+    "\356h in(G[4\033\011:g\015\041 \041\276do\n\356h=W(a),W(h\243a>0\224a" /* a,h in(G[4]or ''):gmatch('(%d+) (%d+)')do\na,h=W(a),W(h)\nif a>0 and a */
+    "<1e9\224h>E\224h<E+2e9\236L[#L\357]=a \207\207tab\352.s\225t(L\201f\226H" /* <1e9 and h>E and h<E+2e9 then L[#L+1]=a end\nend\ntable.sort(L)\nfor H */
+    "=\272#p,2 do\245A,S=p[H],p[H\357]\245\327h,D,p,H=S\034^\041 \041" /* =1,#p,2 do\nlocal A,S=p[H],p[H+1]\nlocal l,h,D,p,H=S:match('^(%d+) (%d+) */
+    " \041 \041(%+?)%f[ %z]\360\216l\231\216W(h)>E\224W(h)<E+2e9\231" /*  (%d+) (%d+)(%+?)%f[ %z]')\nif l then\nif W(h)>E and W(h)<E+2e9 then\n */
+    "m[#m\357]={W(h)-E,\327W(D)%2^16+2^16*((L[1\0330)\357),p,H\037\003\370A\266" /* m[#m+1]={W(h)-E,l,W(D)%2^16+2^16*((L[1]or 0)+1),p,H,A}\nend\nelseif A~= */
+    "'sha\345'\326m[1]\215\245h,p,H=(G[3\033\011\034^\041 \041" /* 'shared' and not m[1]then\nlocal h,p,H=(G[3]or ''):match('^(%d+) (%d+) */
+    "(%+?)%f[ %z]\360\216h\266G[1]\215 p,H='\025' \303h=A\240G[2]\nm[1]={j" /* (%+?)%f[ %z]')\nif h~=G[1]then p,H='','' end\nlocal h=A==G[2]\nm[1]={j */
+    ",h\224G[1],W(S)%2^16,h\224p,H\037\003\207tab\352.s\225t(m,fu\316\363(\356" /* ,h and G[1],W(S)%2^16,h and p,H,A}\nend\nend\ntable.sort(m,function(a, */
+    "b)\323a[1]>b[1\033a[1]\240b[1]\221 a[6]<b[6]\177d\243\246m[1]\215 m[1]" /* b)return a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not m[1]then m[1] */
+    "={j,\032,\275\032\232\025'}\303h={#d+2^32*#m}\nf\226s,A in ipairs(m" /* ={j,false,0,false,'',''}end\nlocal h={#d+2^32*#m}\nfor s,A in ipairs(m */
+    ")do\245j,\327D,p,H,\332unpack(A\247A=0\267l\231A=V(K)\221 3\244" /* )do\nlocal j,l,D,p,H,K=unpack(A)\nlocal A=0\nif l then\nA=V(K)and 3 or  */
+    "1\267W(p)>0\224W(p)<2^32\236A=A+8*p+4*#H \207\207f\226s,S in ipai" /* 1\nif W(p)>0 and W(p)<2^32 then A=A+8*p+4*#H end\nend\nfor s,S in ipai */
+    "rs({j,W(l),D+(G[5]\221 2^48\2440),A,K})do\nh[#h\357]=S\003\302L[2]" /* rs({j,W(l),D+(G[5]and 2^48 or 0),A,K})do\nh[#h+1]=S\nend\nend\nif L[2] */
+    "\221 m[1][3]>=2^16\231h[6]\334ab\352.c\274cat(L\232 \200\272\366h.min(#L,9))\373" /* and m[1][3]>=2^16 then\nh[6]=table.concat(L,' ',1,math.min(#L,9))..' '.. */
+    "h[6]\003f\226s,Z in ipairs(d)do\245\006t\202h\355\200U,Z\247A,a=2," /* h[6]\nend\nfor s,Z in ipairs(d)do\nlocal W=t('hget',U,Z)\nlocal A,a=2, */
+    "\366h.hu\354\245p,S,m=(W\244\011\034^\041 \041 ([1-9]\257\257\257\023\023" /* math.huge\nlocal p,S,m=(W or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d? */
+    "\023\023\023)%f[ %z]\360\216m\231A,a=\272p*\035+S/\035+m\267W:f\353\202^\257+" /* %d?%d?%d?)%f[ %z]')\nif m then\nA,a=1,p*1000+S/1000+m\nif W:find('^%d+ */
+    " \257+ \257+ S\257+%f[ %z]\276\215 A=5 \207\370\246W\231A,a=\275t\274\376be\304" /*  %d+ %d+ S%d+%f[ %z]')then A=5 end\nelseif not W then\nA,a=0,tonumber( */
+    "t\202zsc\225e\200v,Z\3360\201\303\0060\267a>E\236\006V(Z)\221 2\2441 \207" /* t('zscore',v,Z)or 0)\nend\nlocal W=0\nif a>E then W=V(Z)and 2 or 1 end\n */
+    "h[#h\357]=A\nh[#h\357]=W\nh[#h\357]=Z\003\323h\n" /* h[#h+1]=A\nh[#h+1]=W\nh[#h+1]=Z\nend\nreturn h\n */
     ;
 
 static const PORT_FLASH uint8_t share[] =
-    "\217ay=3\256p=\320h.min(\307ttl\260),1e15\242G=p\266\041\226\241" /* local ay=3\nlocal p=math.min(a('pttl',h),1e15)\nlocal G=p~=-2 and a('h */
-    "m\352\321\353'sha\341\274\224{}\256af,ag=G[1],G[\036\256U,D,ap,S=(af\251" /* mget',h,e,'shared')or{}\nlocal af,ag=G[1],G[2]\nlocal U,D,ap,S=(af or  */
-    "'\274\035^(\365 (\365 (\365 (%S\330\355\217ah=af\340U\340a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ah=af and not U and not a */
-    "g\317ah\231U,D,ap,S=m\035^\255+$\274\337\300,f+(p<0\226d\251\320h.mi" /* g\nif ah then\nU,D,ap,S=m:match('^%d+$')or '0',f+(p<0 and d or math.mi */
-    "n(p,1e9)),af\035^\255+$\274\3371\200d\227u\002\217\373aa(n\242" /* n(p,1e9)),af:match('^%d+$')or '1',d..u\nend\nlocal function aa(n)\nlocal  */
-    "\350t\272\372b\374(n)\2300\n\334i>f\226i<f+2e9\226i\002D=aa(D)\2300\256" /* i=tonumber(n)or 0\nreturn i>f and i<f+2e9 and i\nend\nD=aa(D)or 0\nlocal  */
-    "A,\030{},0\nf\230i,V in(ag\251'\274:g\021(\365 (\365\274do\n\350aa(i\253i\231" /* A,t={},0\nfor i,V in(ag or ''):gmatch('(%d+) (%d+)')do\ni=aa(i)\nif i then\n */
-    "A[i]=(A[i]\2300)+V\n\030t+V\002\325\373ai(n\242a\376t\272" /* A[i]=(A[i]or 0)+V\nt=t+V\nend\nend\nlocal function ai(n)\nlocal ab=ton */
-    "\372b\374(n)\2300\n\334ab>0\226ab<1e9\226ab\251\320h.hu\351\002\217a" /* umber(n)or 0\nreturn ab>0 and ab<1e9 and ab or math.huge\nend\nlocal a */
-    "\353ac,Z=ai(ARGV[\036),\320h.hu\351,{}\256\373E(o,K\253\030=0\252a" /* e,ac,Z=ai(ARGV[2]),math.huge,{}\nlocal function E(o,K)\nif t==0 then a */
-    "c,Z=\320h.hu\351,{}\277o<\320h.hu\351\231ac=\320h.min(ac,o\201Z[o]=\320h" /* c,Z=math.huge,{}end\nif o<math.huge then\nac=math.min(ac,o)\nZ[o]=math */
-    ".\313x(Z[o]\230K,K\201\210\210f\230o,K in(\011\306limit\274\337\274:g\021" /* .max(Z[o]or K,K)\nend\nend\nfor o,K in(a('hget',c,'limit')or ''):gmatch(' */
-    "(\365 (\365\274do\nK=aa(K\253K\252E(ai(o),K\254\325\373" /* (%d+) (%d+)')do\nK=aa(K)\nif K then E(ai(o),K)end\nend\nlocal function  */
-    "as(\242\007{}\nf\230o in pairs(Z)do n[#n\354]=o \210tab\346.s\224t(n\201f\230" /* as()\nlocal n={}\nfor o in pairs(Z)do n[#n+1]=o end\ntable.sort(n)\nfor  */
-    "q,o in ipairs(n)do n[q]=o\366Z[o]\210\334tab\346.c\272cat(\345' \355\325" /* q,o in ipairs(n)do n[q]=o..' '..Z[o]end\nreturn table.concat(n,' ')\nend\nlocal  */
-    "\373aq(o\201\334t>=\320h.min(o,ac\201\325\373aA(q\201f" /* function aq(o)\nreturn t>=math.min(o,ac)\nend\nlocal function aA(q)\nf */
-    "\230\350q,q+8 do\256\007\017\333i\253\257n\252\334\034 \325" /* or i=q,q+8 do\nlocal n=a('lindex',j,i)\nif not n then return false end\nlocal  */
-    "aj,ak,F=(\011\265n)\337\274\035^(\365 (\365 (\365 S\355\220F\024\007" /* aj,ak,F=(a('hget',c,n)or ''):match('^(%d+) (%d+) (%d+) S')\nif F and(n= */
-    "=e\251aj*\037+ak/\037+F>f)t\214 \334n \210\210\325x={}\256" /* =e or aj*1000+ak/1000+F>f)then return n end\nend\nend\nlocal x={}\nlocal  */
-    "\031{}\256\204\256W\256ar\256a\030m\332\0100)\266v\332\0100\242" /* s={}\nlocal al\nlocal W\nlocal ar\nlocal at=m:sub(1,-10)~=v:sub(1,-10)\nlocal  */
-    "\373au(T,X,i,am,S,o\201E(o,i\201A[i]=(A[i]\2300)\354\n\030t\354\nx[#x\354]=T" /* function au(T,X,i,am,S,o)\nE(o,i)\nA[i]=(A[i]or 0)+1\nt=t+1\nx[#x+1]=T */
-    "\nx[#x\354]=X\366i\366am\366S\002\217\373ax(\253A[D" /* \nx[#x+1]=X..' '..i..' '..am..' '..S\nend\nlocal function ax()\nif A[D */
-    "]t\214\nA[D]=A[D]\010\n\030t\010\002\325\373av(ad\242az,X" /* ]then\nA[D]=A[D]-1\nt=t-1\nend\nend\nlocal function av(ad)\nlocal az,X */
-    "=\320h.fr\301(ad\242E=\320h.\313x(2^(X-5),1\201\334\320h.ceil((f+ad)/" /* =math.frexp(ad)\nlocal E=math.max(2^(X-5),1)\nreturn math.ceil((f+ad)/ */
-    "E)*E\002\217\373an(T,ad,am,S,o,E,X,Y\242ao=t\272\372b\374(m)\230" /* E)*E\nend\nlocal function an(T,ad,am,S,o,E,X,Y)\nlocal ao=tonumber(m)or  */
-    "0\nm=ao>=t\272\372b\374(v)a\216\206o<2^53\024'%.0f\274:f\224\320(ao\354)\230v\317T\236e\252" /* 0\nm=ao>=tonumber(v)and ao<2^53 and('%.0f'):format(ao+1)or v\nif T==e then  */
-    "\204=m \210au(T,m,av(ad),am,S,o\201s[#s\354]={T,E,X,m\366f\366ad,Y}\002" /* al=m end\nau(T,m,av(ad),am,S,o)\ns[#s+1]={T,E,X,m..' '..f..' '..ad,Y}\nend\n */
-    "\217\373aw(ad\242q,am=\273\034\nwhi\346#s<ay do\256\007g\317" /* local function aw(ad)\nlocal q,am=0,false\nwhile#s<ay do\nlocal n=g\nif  */
-    "q>0\252\007\017\333q\254\220ad\024\257n\251\007=ad)t\214\317am\251" /* q>0 then n=a('lindex',j,q)end\nif ad and(not n or n==ad)then\nif am or  */
-    "aq(ae)t\214 \334\210an(ad,d\336\200d\227u,ae\201ad=nil\nq=q\354\001\220\257" /* aq(ae)then return end\nan(ad,d,'1',d..u,ae)\nad=nil\nq=q+1\nelseif not  */
-    "n\231\250\001\256E,X,Y=P(n\242ad=\007=L\226\3444]\230\011" /* n then\nreturn\nelse\nlocal E,X,Y=P(n)\nlocal ad=n==L and r[4]or a('hget */
-    "\265n\242aj,ak,F=(ad\251'\274\035^(\365 (\365\275O\242ao=(" /* ',c,n)\nlocal aj,ak,F=(ad or ''):match('^(%d+) (%d+) '..O)\nlocal ao=( */
-    "ad\251'\274\035^\255+ \255+ \255+ S(\365%f[ %z]\355\217o=ai(ao\253F\226" /* ad or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]')\nlocal o=ai(ao)\nif F and  */
-    "aj*\037+ak/\037+F<=f\231\310>=ac\252\334\210\377n\201\264\220E\024" /* aj*1000+ak/1000+F<=f then\nif t>=ac then return end\nB(n)\nelseif E and( */
-    "am\251\257ao\251aq(o))t\214\317\257ao\252ar=q-#s \277\257F\252" /* am or not ao or aq(o))then\nif not ao then ar=q-#s end\nif not F then  */
-    "W={\345E,X,Y}\210\250\001\220E\231\220aa((\011\321n)\337\274\035" /* W={n,E,X,Y}end\nreturn\nelseif E then\nif aa((a('hget',h,n)or ''):match(' */
-    "^\255+ (\365 \274)t\214\n\377n\201\264\nan(\345ad\035 C\244O)\230F\232\300\232\300,o,E" /* ^%d+ (%d+) '))then\nB(n)\nelse\nan(n,ad:match(' C'..O)or F,'0','0',o,E */
-    ",X,Y\201q=q\354\002\264\220F\231q=q\354\001\310\2360\231\250\001" /* ,X,Y)\nq=q+1\nend\nelseif F then\nq=q+1\nelseif t==0 then\nreturn\nelse */
-    "\256F,ad=\006sc\224e\003n)\337\300\232s\027pect:\244n\256ai,ac=(\011" /* \nlocal F,ad=a('zscore',l,n)or '0','suspect:'..n\nlocal ai,ac=(a('hget */
-    "\265ad)\337\274\035(%S\330 (\365\355\220ai\266F\251t\272\372b\374(ac)>f\231\322" /* ',c,ad)or ''):match('(%S+) (%d+)')\nif ai~=F or tonumber(ac)>f then\na('hset */
-    "\265ad,F\366f\201\3700\201ac=f\002\220ac+N<=f\251t\272\372b\374(F)<=f\231" /* ',c,ad,F..' '..f)\nz(0)\nac=f\nend\nif ac+N<=f or tonumber(F)<=f then\n */
-    "\377n\201\264\nam=true\nq=q\354\002\210\210\210\325\373ad" /* B(n)\nelse\nam=true\nq=q+1\nend\nend\nend\nend\nend\nlocal function ad */
-    "(q\242G,F=\011\204l\260),{}\nf\230\350\270#G,2 do\256A=G[i\354]\035" /* (q)\nlocal G,F=a('hgetall',h),{}\nfor i=1,#G,2 do\nlocal A=G[i+1]:match(' */
-    "^\255+ (\365 \355\217ac=A\226G[i]\266'sha\341'\340aa(A\253G[i]\266e" /* ^%d+ (%d+) ')\nlocal ac=A and G[i]~='shared' and not aa(A)\nif G[i]~=e */
-    "\024q\251ac)t\214 F[#F\354]=G[i]\210\210f\230\350\270#F,\037 do\n\005\321" /*  and(q or ac)then F[#F+1]=G[i]end\nend\nfor i=1,#F,1000 do\na('hdel',h, */
-    "unpack(F,i,\320h.min(i+999,#F))\201\210\325\373G(F\242" /* unpack(F,i,math.min(i+999,#F)))\nend\nend\nlocal function G(F)\nlocal  */
-    "aa,ac={},0\nf\230i,V in pairs(A)do\317V>0\231aa[#aa\354]=i\366V\na" /* aa,ac={},0\nfor i,V in pairs(A)do\nif V>0 then\naa[#aa+1]=i..' '..V\na */
-    "c=\320h.\313x(ac,i\201\210\325q=ac-f\256a\350#s>0\226p\266\041\226" /* c=math.max(ac,i)\nend\nend\nlocal q=ac-f\nlocal ai=#s>0 and p~=-2 and  */
-    "\241\346n\260)>2*t\3546\n\213#s>0\231\020t\033\200m\232hold\374\200s[#s][1" /* a('hlen',h)>2*t+16\nif#s>0 then\na('hset',c,'token',m,'holder',s[#s][1 */
-    "]\232\222\357d\200w\232\357\200m\232limit\200as()\253at\251q>9999999\252\370q\254" /* ],'released',w,'lease',m,'limit',as())\nif at or q>9999999 then z(q)end\n */
-    "f\230i,ac in ipairs(at\226\011\204l\233)\224{})do\317i%2\2361\226ac:f\347" /* for i,ac in ipairs(at and a('hgetall',c)or{})do\nif i%2==1 and ac:find */
-    "(g\226'^s\027pect:'\251':\274t\214 \005\265ac\254\210\264\220F\226m\266" /* (g and '^suspect:' or ':')then a('hdel',c,ac)end\nend\nelseif F and m~= */
-    "'\300\231\020\222\357d\200w\201\210x[#x\354]='sha\341'\nx[#x\354]=tab" /* '0' then\na('hset',c,'released',w)\nend\nx[#x+1]='shared'\nx[#x+1]=tab */
-    "\346.c\272cat(aa\232 \355\220p\266\041\226q>p\252\004\321q\254\322\321" /* le.concat(aa,' ')\nif p~=-2 and q>p then a('pexpire',h,q)end\na('hset',h, */
-    "unpack(x)\253F\252\005\321F\254\220p\236\041\226\015\202p\303" /* unpack(x))\nif F then a('hdel',h,F)end\nif p==-2 and redis.pcall('pexpire */
-    "\321q)\2661\231\223\267\260\201\004\321q\201\277q<p\252\004" /* ',h,q)~=1 then\na('del',h)\na('pexpire',h,q)\nend\nif q<p then a('pexpire */
-    "\321q\254\220ai\252ad(\254f\230az,n in ipairs(s)do\256T,E,X,F," /* ',h,q)end\nif ai then ad()end\nfor az,n in ipairs(s)do\nlocal T,E,X,F, */
-    "Y=unpack(n\253g\252\377T\254\220E\252Y(E,X,F\254\210J(q\253W" /* Y=unpack(n)\nif g then B(T)end\nif E then Y(E,X,F)end\nend\nJ(q)\nif W */
-    "\226W[1]\236g\024q\354\263<p \224#s>0)t\214 W[4](W[\036,W[3]\232\300\254p=q\002" /*  and W[1]==g and(q+1000<p or#s>0)then W[4](W[2],W[3],'0')end\np=q\nend\n */
+    "\214aB=3\245D=\366h.min(\270ttl\260),1e15\247I=D\266\036\224\233" /* local aB=3\nlocal D=math.min(h('pttl',S),1e15)\nlocal I=D~=-2 and h('h */
+    "m\355\322\356'sha\345\276\225{}\245aA,ap=I[1],I[2]\245O,Q,aD,u=(aA\244" /* mget',S,a,'shared')or{}\nlocal aA,ap=I[1],I[2]\nlocal O,Q,aD,u=(aA or  */
+    "\011\034^\041 \041 \041 (%S\335\360\214aS=aA\326O\326a" /* ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal aS=aA and not O and not a */
+    "p\267aS\231O,Q,aD,u=H\034^\257+$\276\226\013,A+(D<0\224t\244\366h.mi" /* p\nif aS then\nO,Q,aD,u=H:match('^%d+$')or '0',A+(D<0 and t or math.mi */
+    "n(D,1e9)),aA\034^\257+$\276\226'1\200t\230K\003\214\001ah(l\247" /* n(D,1e9)),aA:match('^%d+$')or '1',t..K\nend\nlocal function ah(l)\nlocal  */
+    "\002t\274\376be\304l\3360\n\323L>A\224L<A+2e9\224L\003Q=ah(Q\3360\245" /* L=tonumber(l)or 0\nreturn L>A and L<A+2e9 and L\nend\nQ=ah(Q)or 0\nlocal  */
+    "T,\027{},0\nf\226L,F in(ap\244\011:g\015\041 \041\276do\n\002ah(L\243L\231" /* T,s={},0\nfor L,F in(ap or ''):gmatch('(%d+) (%d+)')do\nL=ah(L)\nif L then\n */
+    "T[L]=(T[L\0330)+F\n\027s+F\003\303\001aL(l\247a\006t\274" /* T[L]=(T[L]or 0)+F\ns=s+F\nend\nend\nlocal function aL(l)\nlocal aW=ton */
+    "\376be\304l\3360\n\323aW>0\224aW<1e9\224aW\244\366h.hu\354\003\214a" /* umber(l)or 0\nreturn aW>0 and aW<1e9 and aW or math.huge\nend\nlocal a */
+    "\356am,R=aL(ARG\3312]),\366h.hu\354,{}\245\001z(j,y\243\027=0\236a" /* a,am,R=aL(ARGV[2]),math.huge,{}\nlocal function z(j,y)\nif s==0 then a */
+    "m,R=\366h.hu\354,{}\302j<\366h.hu\354\231am=\366h.min(am,j\201R[j]=\366h" /* m,R=math.huge,{}end\nif j<math.huge then\nam=math.min(am,j)\nR[j]=math */
+    ".\317\350R[j\033y,y\201\207\207f\226j,y in(\372\313limit\276\226\011:g\015" /* .max(R[j]or y,y)\nend\nend\nfor j,y in(h('hget',m,'limit')or ''):gmatch(' */
+    "\041 \041\276do\ny=ah(y\243y\236z(aL(j),y\256\303\001" /* (%d+) (%d+)')do\ny=ah(y)\nif y then z(aL(j),y)end\nend\nlocal function  */
+    "ad(\247\005{}\nf\226j in pairs(R)do l[#l\357]=j \207tab\352.s\225t(l\201f\226" /* ad()\nlocal l={}\nfor j in pairs(R)do l[#l+1]=j end\ntable.sort(l)\nfor  */
+    "U,j in ipairs(l)do l[U]=j\373R[j]\207\323tab\352.c\274cat(\327' \360\303" /* U,j in ipairs(l)do l[U]=j..' '..R[j]end\nreturn table.concat(l,' ')\nend\nlocal  */
+    "\001aU(j\201\323s>=\366h.min(j,am\201\303\001aT(U\201f" /* function aU(j)\nreturn s>=math.min(j,am)\nend\nlocal function aT(U)\nf */
+    "\226\002U,U+8 do\245\005\042L\243\246l\236\323\032 \303" /* or L=U,U+8 do\nlocal l=h('lindex',E,L)\nif not l then return false end\nlocal  */
+    "aE,aZ,q=(\372\265l\336\011\034^\041 \041 \041 S\360\216q\223(\005" /* aE,aZ,q=(h('hget',m,l)or ''):match('^(%d+) (%d+) (%d+) S')\nif q and(l= */
+    "=a\244aE*\035+aZ/\035+q>A)\215 \323l \207\207\303P={}\245" /* =a or aE*1000+aZ/1000+q>A)then return l end\nend\nend\nlocal P={}\nlocal  */
+    "d={}\245aG\245k\245aV\245a\027H\340\0070)\266v\340\0070\247" /* d={}\nlocal aG\nlocal k\nlocal aV\nlocal as=H:sub(1,-10)~=v:sub(1,-10)\nlocal  */
+    "\001aK(N,M,L,aH,u,j\201z(j,L\201T[L]=(T[L\0330)\357\n\027s\357\nP[#P\357]=N" /* function aK(N,M,L,aH,u,j)\nz(j,L)\nT[L]=(T[L]or 0)+1\ns=s+1\nP[#P+1]=N */
+    "\nP[#P\357]=M\373L\373aH\373u\003\214\001aP(\243T[Q" /* \nP[#P+1]=M..' '..L..' '..aH..' '..u\nend\nlocal function aP()\nif T[Q */
+    "]\215\nT[Q]=T[Q]\007\n\027s\007\003\303\001av(at\247ax,M" /* ]then\nT[Q]=T[Q]-1\ns=s-1\nend\nend\nlocal function av(at)\nlocal ax,M */
+    "=\366h.fr\306(at\247z=\366h.\317\3502^(M-5),1\201\323\366h.ceil((A+at)/" /* =math.frexp(at)\nlocal z=math.max(2^(M-5),1)\nreturn math.ceil((A+at)/ */
+    "z)*z\003\214\001\203(N,at,aH,u,j,z,M,C\247aj\334\274\376be\304H\336" /* z)*z\nend\nlocal function al(N,at,aH,u,j,z,M,C)\nlocal aj=tonumber(H)or  */
+    "0\nH=aj>\334\274\376be\304v)\221 aj<2^53\223\202%.0f\276:f\225\366(aj\357\336v\267N\240a\236" /* 0\nH=aj>=tonumber(v)and aj<2^53 and('%.0f'):format(aj+1)or v\nif N==a then  */
+    "aG=H \207aK(N,H,av(at),aH,u,j\201d[#d\357]={N,z,M,H\373A\373at,C}\003" /* aG=H end\naK(N,H,av(at),aH,u,j)\nd[#d+1]={N,z,M,H..' '..A..' '..at,C}\nend\n */
+    "\214\001ag(at\247U,aH=\275\032\nwhi\352#d<aB do\245\005p\267" /* local function ag(at)\nlocal U,aH=0,false\nwhile#d<aB do\nlocal l=p\nif  */
+    "U>0\236\005\042U\256\216at\223(\246l\244\005=at)\215\267aH\244" /* U>0 then l=h('lindex',E,U)end\nif at and(not l or l==at)then\nif aH or  */
+    "aU(aa)\215 \323\207\203(at,t\344\200t\230K,aa\201at=nil\nU=U\357\n\370\246" /* aU(aa)then return end\nal(at,t,'1',t..K,aa)\nat=nil\nU=U+1\nelseif not  */
+    "l\231\255\n\264\245z,M,C=e(l\247at=\005=n\224\3314\033\372" /* l then\nreturn\nelse\nlocal z,M,C=e(l)\nlocal at=l==n and V[4]or h('hget */
+    "\265l\247aE,aZ,q=(at\244\011\034^\041 \041\277i\247aj=(" /* ',m,l)\nlocal aE,aZ,q=(at or ''):match('^(%d+) (%d+) '..i)\nlocal aj=( */
+    "at\244\011\034^\257+ \257+ \257+ S\041%f[ %z]\360\214j=aL(aj\243q\224" /* at or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]')\nlocal j=aL(aj)\nif q and  */
+    "aE*\035+aZ/\035+q<=A\231\216s>=am\236\323\207\304l\201\370z\223" /* aE*1000+aZ/1000+q<=A then\nif s>=am then return end\nr(l)\nelseif z and */
+    "(aH\244\246aj\244aU(j))\215\267\246aj\236aV=U-#d \302\246q\236" /* (aH or not aj or aU(j))then\nif not aj then aV=U-#d end\nif not q then  */
+    "k={\327z,M,C}\207\255\n\370z\231\216ah((\372\322l\336\011\034" /* k={l,z,M,C}end\nreturn\nelseif z then\nif ah((h('hget',S,l)or ''):match(' */
+    "^\257+ \041 \276)\215\n\304l\201\264\n\203(\327at\034 C\251i\336q\232\305\232\305,j,z" /* ^%d+ (%d+) '))then\nr(l)\nelse\nal(l,at:match(' C'..i)or q,'0','0',j,z */
+    ",M,C\201U=U\357\003\370q\231U=U\357\n\370\027=0\231\255\n\264" /* ,M,C)\nU=U+1\nend\nelseif q then\nU=U+1\nelseif s==0 then\nreturn\nelse */
+    "\245q,at=\347sc\225e\004l\336\013\232s\026pect:\251l\245aL,am=(\372" /* \nlocal q,at=h('zscore',G,l)or '0','suspect:'..l\nlocal aL,am=(h('hget */
+    "\265at\336\011\034(%S\335 \041\360\216aL\266q\244t\274\376be\304am)>A\231\301" /* ',m,at)or ''):match('(%S+) (%d+)')\nif aL~=q or tonumber(am)>A then\nh('hset */
+    "\265at,q\373A\201\3500\201am=A\003\216am+J<=A\244t\274\376be\304q)<=A\231" /* ',m,at,q..' '..A)\nx(0)\nam=A\nend\nif am+J<=A or tonumber(q)<=A then\n */
+    "\304l\201\264\naH\334rue\nU=U\357\003\207\207\207\303\001at" /* r(l)\nelse\naH=true\nU=U+1\nend\nend\nend\nend\nend\nlocal function at */
+    "(U\247I,q=\372\203l\260),{}\nf\226\002\272#I,2 do\245T=I[L\357]\034" /* (U)\nlocal I,q=h('hgetall',S),{}\nfor L=1,#I,2 do\nlocal T=I[L+1]:match(' */
+    "^\257+ \041 \360\214am=T\224I[L]\266'sha\345'\326ah(T\243I[L]\266a" /* ^%d+ (%d+) ')\nlocal am=T and I[L]~='shared' and not ah(T)\nif I[L]~=a */
+    "\223(U\244am)\215 q[#q\357]=I[L]\207\207f\226\002\272#q,\035 do\n\325\322" /*  and(U or am)then q[#q+1]=I[L]end\nend\nfor L=1,#q,1000 do\nh('hdel',S, */
+    "unpack(q,L,\366h.min(L+999,#q))\201\207\303\001I(q\247" /* unpack(q,L,math.min(L+999,#q)))\nend\nend\nlocal function I(q)\nlocal  */
+    "ah,am={},0\nf\226L,F in pairs(T)do\267F>0\231ah[#ah\357]=L\373F\na" /* ah,am={},0\nfor L,F in pairs(T)do\nif F>0 then\nah[#ah+1]=L..' '..F\na */
+    "m=\366h.\317\350am,L\201\207\303U=am-A\245a\002#d>0\224D\266\036\224" /* m=math.max(am,L)\nend\nend\nlocal U=am-A\nlocal aL=#d>0 and D~=-2 and  */
+    "\233\352n\260)>2*s\3576\nif#d>0\231\022t\031\200H\232holder\200d[#d][1" /* h('hlen',S)>2*s+16\nif#d>0 then\nh('hset',m,'token',H,'holder',d[#d][1 */
+    "]\232\222\362d\200g\232\362\200H\232limit\200ad()\243as\244U>9999999\236\350U\256" /* ],'released',g,'lease',H,'limit',ad())\nif as or U>9999999 then x(U)end\n */
+    "f\226L,am in ipairs(as\224\372\203l\234)\225{})do\267L%2\2401\224am:f\353" /* for L,am in ipairs(as and h('hgetall',m)or{})do\nif L%2==1 and am:find */
+    "(p\224'^s\026pect:'\244':\276\215 \325\265am\256\207\370q\224H\266" /* (p and '^suspect:' or ':')then h('hdel',m,am)end\nend\nelseif q and H~= */
+    "\013\231\022\222\362d\200g\201\207P[#P\357]='sha\345'\nP[#P\357]\334ab" /* '0' then\nh('hset',m,'released',g)\nend\nP[#P+1]='shared'\nP[#P+1]=tab */
+    "\352.c\274cat(ah\232 \360\216D\266\036\224U>D\236\342\322U\256\301\322" /* le.concat(ah,' ')\nif D~=-2 and U>D then h('pexpire',S,U)end\nh('hset',S, */
+    "unpack(P)\243q\236\325\322q\256\216D\240\036\224\017\202p\310" /* unpack(P))\nif q then h('hdel',S,q)end\nif D==-2 and redis.pcall('pexpire */
+    "\322U)\2661\231\204\271\260\201\342\322U\201\302U<D\236\342" /* ',S,U)~=1 then\nh('del',S)\nh('pexpire',S,U)\nend\nif U<D then h('pexpire */
+    "\322U\256\216aL\236at(\256f\226ax,l in ipairs(d)do\245N,z,M,q," /* ',S,U)end\nif aL then at()end\nfor ax,l in ipairs(d)do\nlocal N,z,M,q, */
+    "C=unpack(l\243p\236\304N\256\216z\236C(z,M,q\256\207b(U\243k" /* C=unpack(l)\nif p then r(N)end\nif z then C(z,M,q)end\nend\nb(U)\nif k */
+    "\224k[1]\240p\223(U\357\263<D \225#d>0)\215 k[4](k[2],k[3]\232\305\256D=U\003" /*  and k[1]==p and(U+1000<D or#d>0)then k[4](k[2],k[3],'0')end\nD=U\nend\n */
     ;
 
 static const PORT_FLASH uint8_t shared[] =
-    "\217\007d\323\300\256q=y\035^-(.*)\355\217T=t\272\372b\374(k)\2300\256" /* local n=d=='0'\nlocal q=y:match('^-(.*)')\nlocal T=tonumber(k)or 0\nlocal  */
-    "a\376t\272\372b\374(U)\2300\256E=af\226D>f\256W=\257n\226E\024q\226" /* ab=tonumber(U)or 0\nlocal E=af and D>f\nlocal W=not n and E and(q and  */
-    "U\236k\251\257q\226ab>T\226ab<2^53\242\373X(\201\334\004" /* U==k or not q and ab>T and ab<2^53)\nlocal function X()\nreturn a('pexpire */
-    "\265\320h.\313x(p,d)\354728\335\201\325F=(n\251W)a\216 X()\2360\317W\231" /* ',c,math.max(p,d)+172800000)\nend\nlocal F=(n or W)and X()==0\nif W then\n */
-    "\217W,\350ap\323\300\226q,av(d\253W\251i>=D\252S=d\227u \264 \350D \277" /* local W,i=ap=='0' and q,av(d)\nif W or i>=D then S=d..u else i=D end\nif  */
-    "I\252\377e\254\220\257ah\252ax(\254au(\353U,i,q\251ap,S,ae\201\020" /* I then B(e)end\nif not ah then ax()end\nau(e,U,i,q or ap,S,ae)\na('hset',c,' */
-    "limit\200as()\253ah\231G(\201x={}\002\220g\024ah\251W)t\214\206w(\254" /* limit',as())\nif ah then\nG()\nx={}\nend\nif g and(ah or W)then aw()end\n */
-    "G(\253F\252X(\254\305\270ab,\327\001\220q\231\305\010,\022\001" /* G()\nif F then X()end\nreturn{1,ab,f}\nelseif q then\nreturn{-1,0,f}\nelse */
-    "\220\3445]a\216 \257E\340I\231\334n\221{w\236k\2261\251\273\022\224{\374" /* if r[5]and not E and not I then\nreturn n and{w==k and 1 or 0,0,f}or{er */
-    "r=\202NEEDS\275\3445])\33299)}\002\217q=E\024\257n\251k\323'\251U\236" /* r=('NEEDS '..r[5]):sub(1,99)}\nend\nlocal q=E and(not n or k=='' or U== */
-    "k\253q\231w=U\nax(\201x={\353U\227' 0 0 \300}\002\220T>b\340n\252" /* k)\nif q then\nw=U\nax()\nx={e,U..' 0 0 0'}\nend\nif T>b and not n then  */
-    "m='\300\227k \277n\226k\323'\024I\251\257q)t\214 \377e\254\217E=p\236\041" /* m='0'..k end\nif n and k=='' and(I or not q)then B(e)end\nlocal E=p==-2 */
-    "\251ag\251q\317E\252aw(\257n\226e\254\217D\n\213#s>0\251ag\226t" /*  or ag or q\nif E then aw(not n and e)end\nlocal D\nif#s>0 or ag and t */
-    ">0\231\213#s>0\251q\252G(q\340\204\226e\254\264\220E\231\220" /* >0 then\nif#s>0 or q then G(q and not al and e)end\nelseif E then\nif  */
-    "p\266\041\231\004\260\336\355p=1\nad(true\201\210D=g\226Q(\257n\226" /* p~=-2 then\na('pexpire',h,'1')\np=1\nad(true)\nend\nD=g and Q(not n and  */
-    "\353af\226e\253D\236true\340n\231\220p\266\041\252p=\307ttl\260\254" /* e,af and e)\nif D==true and not n then\nif p~=-2 then p=a('pttl',h)end\n */
-    "x={}\nan(\353d\336\200d\227u,ae\201G(\201x,\031{},{}\naw(\201\213#s>0\252G(\254\264" /* x={}\nan(e,d,'1',d..u,ae)\nG()\nx,s={},{}\naw()\nif#s>0 then G()end\nelse */
-    "\220D\323giv\177'\231p=\307ttl\260\201\264\317q\226m\266'\300\252\020" /* if D=='given' then\np=a('pttl',h)\nelse\nif q and m~='0' then a('hset',c,' */
-    "\222\357d\200w\254\220p\266\041\252\223\267\260\254\210\277n\231\305" /* released',w)end\nif p~=-2 then a('del',h)end\nend\nend\nif n then\nreturn{ */
-    "(q\251k\266''\226w\236k)a\216 1\251\273\022\002\220\204\252\305\270t\272\372b\374" /* (q or k~='' and w==k)and 1 or 0,0,f}\nend\nif al then return{1,tonumber */
-    "(\204),\327\277M\024t>0\251\257E)t\214\n\006sc\224e\003e\201\005\306w" /* (al),f}end\nif M and(t>0 or not E)then\na('zscore',l,e)\na('hdel',c,'w */
-    "\033\355\325q=p\317aq(ae)t\214\256\007\320h.hu\351\nf\230i,V in p" /* oken')\nend\nlocal q=p\nif aq(ae)then\nlocal n=math.huge\nfor i,V in p */
-    "airs(A)do\317V>0\252\007\320h.min(\345i\254\210f\230o,K in pairs(Z)do\317" /* airs(A)do\nif V>0 then n=math.min(n,i)end\nend\nfor o,K in pairs(Z)do\nif  */
-    "o<=t\252\007\320h.min(\345K\254\210q=n-f\002\220y\323\300\252\305\273" /* o<=t then n=math.min(n,K)end\nend\nq=n-f\nend\nif y=='0' then return{0, */
-    "q,\327\325\007ar\226aA(ar\242o=ar\024\007=e\251\007=\034\340" /* q,f}end\nlocal n=ar and aA(ar)\nlocal o=ar and(n==e or n==false and not  */
-    "I\242\350\257I \224(\3444]\337\274\3328)\266v\3328\253i\231\217" /* I)\nlocal i=not I or(r[4]or ''):sub(1,8)~=v:sub(1,8)\nif i then\nlocal  */
-    "\350I\024\324pos\333\353'MAXLEN\200\037)\230\017\333\037)a\216 \037\253" /* i=I and(a('lpos',j,e,'MAXLEN',1000)or a('lindex',j,1000)and 1000)\nif  */
-    "\257i\252\006add\003'XX\200\273e\254\322\265\353\3444]\3370 0\275y\201\370" /* not i then a('zadd',l,'XX',0,e)end\na('hset',c,e,r[4]or '0 0 '..y)\nz( */
-    "0\201\350i\251\223rp\027h\333e)\010\n\006add\003'GT\200f+\320h.\313x(p,0)+(i\354)*H,e" /* 0)\ni=i or a('rpush',j,e)-1\na('zadd',l,'GT',f+math.max(p,0)+(i+1)*H,e */
-    "\201\004\271\3362096\335\355\004\311\3362096\335\355\210\322" /* )\na('pexpire',j,'1209600000')\na('pexpire',l,'1209600000')\nend\na('hset */
-    "\265\353C[1]\366C[\036\366y\227' S\244ARGV[\036\227R:g\304'C\026 C\274\253o\252" /* ',c,e,C[1]..' '..C[2]..' '..y..' S'..ARGV[2]..R:gsub('C',' C'))\nif o then  */
-    "q=y/25 \264\220g\226g\266e\340D\221#\031=0\252q=\010 \210\305\273q," /* q=y/25 elseif g and g~=e and not D and#s==0 then q=-1 end\nreturn{0,q, */
-    "\327\n" /* f}\n */
+    "\214\005t\324\305\245U=B\034^-(.*)\360\214N\334\274\376be\304Z\3360\245" /* local l=t=='0'\nlocal U=B:match('^-(.*)')\nlocal N=tonumber(Z)or 0\nlocal  */
+    "a\006t\274\376be\304O\3360\245z=aA\224Q>A\245k=\246l\224z\223(U\224" /* aW=tonumber(O)or 0\nlocal z=aA and Q>A\nlocal k=not l and z and(U and  */
+    "O\240Z\244\246U\224aW>N\224aW<2^53\247\001M(\201\323\342" /* O==Z or not U and aW>N and aW<2^53)\nlocal function M()\nreturn h('pexpire */
+    "\265\366h.\317\350D,t)\357728\343\201\303q=(l\244k)\221 M()\2400\267k\231" /* ',m,math.max(D,t)+172800000)\nend\nlocal q=(l or k)and M()==0\nif k then\n */
+    "\214k,\002aD\324\305\224U,av(t\243k\244L>=Q\236u\334\230K \264 \002Q \302" /* local k,L=aD=='0' and U,av(t)\nif k or L>=Q then u=t..K else L=Q end\nif  */
+    "f\236\304a\256\216\246aS\236aP(\256aK(\356O,L,U\244aD,u,aa\201\022" /* f then r(a)end\nif not aS then aP()end\naK(a,O,L,U or aD,u,aa)\nh('hset',m,' */
+    "limit\200ad()\243aS\231I(\201P={}\003\216p\223(aS\244k)\215 ag(\256" /* limit',ad())\nif aS then\nI()\nP={}\nend\nif p and(aS or k)then ag()end\n */
+    "I(\243q\236M(\256\312\272aW\037\n\370U\231\312\007,\275\333\n" /* I()\nif q then M()end\nreturn{1,aW,A}\nelseif U then\nreturn{-1,0,A}\n */
+    "\370\3315]\221 \246z\326f\231\323l\223{g\240Z\2241\244\275\275\333" /* elseif V[5]and not z and not f then\nreturn l and{g==Z and 1 or 0,0,A} */
+    "\225{err=\202NEEDS\277\3315])\34099)}\003\214U=z\223(\246l\244Z\324'\244" /* or{err=('NEEDS '..V[5]):sub(1,99)}\nend\nlocal U=z and(not l or Z=='' or  */
+    "O\240Z\243U\231g=O\naP(\201P={\356O\230' 0 0 \305}\003\216N>W\326l\236" /* O==Z)\nif U then\ng=O\naP()\nP={a,O..' 0 0 0'}\nend\nif N>W and not l then  */
+    "H=\013\230Z \302l\224Z\324'\223(\212\226\246U)\215 \304a\256\214z=D\240\036" /* H='0'..Z end\nif l and Z=='' and(f or not U)then r(a)end\nlocal z=D==-2 */
+    "\244ap\244U\267z\236ag(\246l\224a\256\214Q\nif#d>0\244ap\224s" /*  or ap or U\nif z then ag(not l and a)end\nlocal Q\nif#d>0 or ap and s */
+    ">0\231if#d>0\244U\236I(U\326aG\224a\256\370z\231\216" /* >0 then\nif#d>0 or U then I(U and not aG and a)end\nelseif z then\nif  */
+    "D\266\036\231\342\260\344\360D=1\nat(true\201\207Q=p\224X(\246l\224" /* D~=-2 then\nh('pexpire',S,'1')\nD=1\nat(true)\nend\nQ=p and X(not l and  */
+    "\356aA\224a\243Q\240true\326l\231\216D\266\036\236D=\270ttl\260\256" /* a,aA and a)\nif Q==true and not l then\nif D~=-2 then D=h('pttl',S)end\n */
+    "P={}\n\203(\356t\344\200t\230K,aa\201I(\201P,d={},{}\nag(\201if#d>0\236I(\256\370" /* P={}\nal(a,t,'1',t..K,aa)\nI()\nP,d={},{}\nag()\nif#d>0 then I()end\nelseif  */
+    "Q\324giv\177'\231D=\270ttl\260\201\264\267U\224H\266\013\236\022" /* Q=='given' then\nD=h('pttl',S)\nelse\nif U and H~='0' then h('hset',m,' */
+    "\222\362d\200g\256\216D\266\036\236\204\271\260\256\207\302l\231\312" /* released',g)end\nif D~=-2 then h('del',S)end\nend\nend\nif l then\nreturn{ */
+    "(U\244Z\266''\224g\240Z)\221 1\244\275\275\333\003\216aG\236\312\272t\274\376be" /* (U or Z~='' and g==Z)and 1 or 0,0,A}\nend\nif aG then return{1,tonumbe */
+    "\304aG)\037\302o\223(s>0\244\246z)\215\n\347sc\225e\004a\201\325\313" /* r(aG),A}end\nif o and(s>0 or not z)then\nh('zscore',G,a)\nh('hdel',m,' */
+    "w\031\360\303U=D\267aU(aa)\215\245\005\366h.hu\354\nf\226L,F in " /* woken')\nend\nlocal U=D\nif aU(aa)then\nlocal l=math.huge\nfor L,F in  */
+    "pairs(T)do\267F>0\236\005\366h.min(\327L\256\207f\226j,y in pairs(R)do" /* pairs(T)do\nif F>0 then l=math.min(l,L)end\nend\nfor j,y in pairs(R)do */
+    "\267j<=s\236\005\366h.min(\327y\256\207U=l-A\003\216B\324\305\236\312" /* \nif j<=s then l=math.min(l,y)end\nend\nU=l-A\nend\nif B=='0' then return{ */
+    "\275U\037\303\005aV\224aT(aV\247j=aV\223(\005=a\244\005=\032\326" /* 0,U,A}end\nlocal l=aV and aT(aV)\nlocal j=aV and(l==a or l==false and not  */
+    "f\247\002\246\212\225(\3314\033\011\3408)\266v\3408\243L\231\214" /* f)\nlocal L=not f or(V[4]or ''):sub(1,8)~=v:sub(1,8)\nif L then\nlocal  */
+    "\002\212\221(\314pos\341\356'MAXLEN\200\035\336\042\035)\221 \035\243" /* L=f and(h('lpos',E,a,'MAXLEN',1000)or h('lindex',E,1000)and 1000)\nif  */
+    "\246L\236\347add\004'XX\200\275a\256\301\265\356\3314\033'0 0\277B\201\350" /* not L then h('zadd',G,'XX',0,a)end\nh('hset',m,a,V[4]or '0 0 '..B)\nx( */
+    "0\201\002L\244\204rp\026h\341a)\007\n\347add\004'GT\200A+\366h.\317\350D,0)+(L\357)*Y,a" /* 0)\nL=L or h('rpush',E,a)-1\nh('zadd',G,'GT',A+math.max(D,0)+(L+1)*Y,a */
+    "\201\342\273\3442096\343\360\342\315\3442096\343\360\207\301" /* )\nh('pexpire',E,'1209600000')\nh('pexpire',G,'1209600000')\nend\nh('hset */
+    "\265\356c[1]\373c[2]\373B\230' S\251ARG\3312]\230w:g\311'C\025 C\276\243j\236" /* ',m,a,c[1]..' '..c[2]..' '..B..' S'..ARGV[2]..w:gsub('C',' C'))\nif j then  */
+    "U=B/25 \370p\224p\266a\326Q\223#d\2400\236U=\007 \207\312\275U\037" /* U=B/25 elseif p and p~=a and not Q and#d==0 then U=-1 end\nreturn{0,U,A} */
+    "\n" /* \n */
     ;
 
 static const PORT_FLASH uint8_t downgrade[] =
-    "\217o=t\272\372b\374(ARGV[3])\2300\317\257ah\226D>f\226t\272\372b\374(U)>\320h." /* local o=tonumber(ARGV[3])or 0\nif not ah and D>f and tonumber(U)>math. */
-    "\313x(k,o)t\214\256\007\320h.\313x(p,d)\354728\335\256F=\004\265n" /* max(k,o)then\nlocal n=math.max(p,d)+172800000\nlocal F=a('pexpire',c,n */
-    ")\2360\256\350av(d\253i>=D\252S=d\227u \264 \350D \277I\252\377e\254" /* )==0\nlocal i=av(d)\nif i>=D then S=d..u else i=D end\nif I then B(e)end\n */
-    "ax(\201au(\353U,i,ap,S,ae\201\020limit\200as()\201G(\253F\252\004" /* ax()\nau(e,U,i,ap,S,ae)\na('hset',c,'limit',as())\nG()\nif F then a('pexpire */
-    "\265n\254\305\270t\272\372b\374(U),\327\002\217\350e:g\304'\255+$\200y\3162" /* ',c,n)end\nreturn{1,tonumber(U),f}\nend\nlocal i=e:gsub('%d+$',y:sub(2 */
-    ")\242\007p\266\041\340ag\024m\236k\251\011\306hold\374\274\236e\201\007n" /* ))\nlocal n=p~=-2 and not ag and(m==k or a('hget',c,'holder')==e)\nn=n */
-    "\226\011\321i\253\257n\252\305\010,\022\277\3445]t\214 \305" /*  and a('hget',h,i)\nif not n then return{-1,0,f}end\nif r[5]then return{ */
-    "\374r=\202NEEDS\275\3445])\33299)}\277o>b\252m=ARGV[3]\210x={i,k\227" /* err=('NEEDS '..r[5]):sub(1,99)}end\nif o>b then m=ARGV[3]end\nx={i,k.. */
-    "' 0 0 \300}\nan(\353d\336\200d\227u,ae\201\005\321e\201G(i\201s,x={},{}\nw=k\na" /* ' 0 0 0'}\nan(e,d,'1',d..u,ae)\na('hdel',h,e)\nG(i)\ns,x={},{}\nw=k\na */
-    "w(\201\213#s>0\252G()\264 \020\222\357d\200w\254\305\270t\272\372b\374" /* w()\nif#s>0 then G()else a('hset',c,'released',w)end\nreturn{1,tonumber */
-    "(\204),\327\n" /* (al),f}\n */
+    "\214j\334\274\376be\304ARG\3313]\3360\267\246aS\224Q>A\224t\274\376be\304O)>\366h." /* local j=tonumber(ARGV[3])or 0\nif not aS and Q>A and tonumber(O)>math. */
+    "\317\350Z,j)\215\245\005\366h.\317\350D,t)\357728\343\245q=\342\265l" /* max(Z,j)then\nlocal l=math.max(D,t)+172800000\nlocal q=h('pexpire',m,l */
+    ")\2400\245\002av(t\243L>=Q\236u\334\230K \264 \002Q \302f\236\304a\256" /* )==0\nlocal L=av(t)\nif L>=Q then u=t..K else L=Q end\nif f then r(a)end\n */
+    "aP(\201aK(\356O,L,aD,u,aa\201\022limit\200ad()\201I(\243q\236\342" /* aP()\naK(a,O,L,aD,u,aa)\nh('hset',m,'limit',ad())\nI()\nif q then h('pexpire */
+    "\265l\256\312\272t\274\376be\304O)\037\003\214\002a:g\311'\257+$\200B\3212" /* ',m,l)end\nreturn{1,tonumber(O),A}\nend\nlocal L=a:gsub('%d+$',B:sub(2 */
+    ")\247\005D\266\036\326ap\223(H\240Z\244\372\313holder\276\240a\201\005l" /* ))\nlocal l=D~=-2 and not ap and(H==Z or h('hget',m,'holder')==a)\nl=l */
+    "\224\372\322L\243\246l\236\312\007,\275\333\302\3315]\215 \312" /*  and h('hget',S,L)\nif not l then return{-1,0,A}end\nif V[5]then return{ */
+    "err=\202NEEDS\277\3315])\34099)}\302j>W\236H=ARG\3313]\207P={L,Z\230" /* err=('NEEDS '..V[5]):sub(1,99)}end\nif j>W then H=ARGV[3]end\nP={L,Z.. */
+    "' 0 0 \305}\n\203(\356t\344\200t\230K,aa\201\325\322a\201I(L\201d,P={},{}\ng=Z\na" /* ' 0 0 0'}\nal(a,t,'1',t..K,aa)\nh('hdel',S,a)\nI(L)\nd,P={},{}\ng=Z\na */
+    "g(\201if#d>0\236I()\264 \022\222\362d\200g\256\312\272t\274\376be" /* g()\nif#d>0 then I()else h('hset',m,'released',g)end\nreturn{1,tonumbe */
+    "\304aG)\037\n" /* r(aG),A}\n */
     ;
 
 static const PORT_FLASH uint8_t nothing[] = "";
@@ -439,16 +440,16 @@ static const PORT_FLASH uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4671, "ea9ecc489087e5620e9f4ef59e6bb3e0338b482c"};
+    {common, lock_before, hand_over, lock_after}, 4671, "f533ad69b4605751ca0919ef29df641352d54c0b"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 4351, "ddd5b86e76754a7bf5386a5f81d62a81ab7c366d"};
+    {common, break_before, hand_over, break_after}, 4351, "c343f7730990905a371aa3d8a4898e0cf4b65471"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 9129, "c01d15684b70ae6cc83629436acd2c26287c7034"};
+    {common, hand_over, share, shared}, 9129, "fd038da4f538ba43da516ea4155929cd6af507c5"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 7614, "514610b2d68ef13049797336ebad21c19b707ecd"};
+    {common, hand_over, share, downgrade}, 7614, "fb377ca40163c07579533daf36ce448080750094"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1895, "6a930dc9591b949e33dfbc0b937536cdf2fdce35"};
+    {inspect, nothing, nothing, nothing}, 1895, "3d7b602f0cb6cc904471d53c771a5e62b6a11d21"};
