@@ -172,8 +172,8 @@ static void make_id(struct fairlock_engine *engine)
   const char *id = engine->config->client_id;
   if (engine->id_size > 0) return;
   if (id != NULL) {
-    engine->id_size = (uint8_t)strlen(id);
-    memcpy(engine->id, id, engine->id_size);
+    while (*id != 0)
+      engine->id[engine->id_size++] = *id++;
     engine->id[engine->id_size++] = '.';
   }
   add_to_id(engine, (uint32_t)engine->values[2]);

@@ -184,8 +184,14 @@ enum keeping {
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
 
-/* Kinds of pushes. */
-enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
+/* Kinds of pushes, in the order of their names in reply.c. */
+enum push { PUSH_MESSAGE, PUSH_UNSUBSCRIBE, PUSH_SUBSCRIBE, PUSH_OTHER };
+
+/* True if the push that is being read answers a SUBSCRIBE or UNSUBSCRIBE. */
+static inline bool subscribes(const struct fairlock_engine *engine)
+{
+  return engine->push_type == PUSH_SUBSCRIBE || engine->push_type == PUSH_UNSUBSCRIBE;
+}
 
 /*
  * Gives up the connection without a failure, because the server has redirected us: the next one
@@ -351,7 +357,6 @@ static inline uint32_t fairlock_engine_read_until(const struct fairlock_engine *
 
 /* pipeline.c */
 void fairlock_pipeline_send(struct fairlock *handle);
-void fairlock_pipeline_forget(struct fairlock *handle);
 void fairlock_pipeline_withdraw(struct fairlock *handle);
 uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count);
 void fairlock_pipeline_subscribe(struct fairlock *handle);
@@ -363,6 +368,16 @@ struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *e
 struct fairlock *fairlock_pipeline_next_subscribed(const struct fairlock_engine *engine);
 bool fairlock_pipeline_subscription_next(const struct fairlock *handle);
 uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle);
+
+/* From now on, answers to requests that the handle has sent so far are dropped. */
+#if PORT_ONE_TASK
+static inline void fairlock_pipeline_forget(struct fairlock *handle)
+{
+  handle->unanswered = 0;
+}
+#else
+void fairlock_pipeline_forget(struct fairlock *handle);
+#endif
 
 /* Only these kinds of what the handle has sent may come to be in doubt; the others do no harm. */
 static inline void fairlock_pipeline_limit_kinds(struct fairlock *handle, uint8_t kinds)

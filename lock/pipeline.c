@@ -79,6 +79,12 @@ static void delist(struct fairlock *handle)
   if (engine->youngest == handle) engine->youngest = before;
 }
 
+void fairlock_pipeline_forget(struct fairlock *handle)
+{
+  delist(handle);
+  handle->unanswered = 0;
+}
+
 /* The handle whose request is answered next; NULL if it has forgotten that request. */
 struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *engine)
 {
@@ -178,13 +184,6 @@ void fairlock_pipeline_subscribe(struct fairlock *handle)
   handle->subscribe_sequence = fairlock_pipeline_put_before(handle, 1);
   handle->engine->request.subscribe = true;
   handle->flags |= SUBSCRIBING;
-}
-
-/* From now on, answers to requests that the handle has sent so far are dropped. */
-void fairlock_pipeline_forget(struct fairlock *handle)
-{
-  delist(handle);
-  handle->unanswered = 0;
 }
 
 /* The kinds of the handle's requests on this connection that are unanswered. */

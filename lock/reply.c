@@ -56,22 +56,28 @@ bool fairlock_reply_begins(const struct resp_event *event, const char *words)
 #define ROW_TEXT(text, status)   text "\0"
 #define ROW_STATUS(text, status) FAIRLOCK_##status,
 static const char error_texts[] = ERRORS(ROW_TEXT);
-static const int8_t error_statuses[] = {ERRORS(ROW_STATUS)};
+static const int8_t error_statuses[] = {ERRORS(ROW_STATUS) FAIRLOCK_REFUSED};
+
+/* The place in this list of words, each ended by a 0, of those with which the event begins. */
+static unsigned find_words(const struct resp_event *event, const char *words)
+{
+  unsigned place = 0;
+  for (; *words != 0 && !fairlock_reply_begins(event, words); place++)
+    words += strlen(words) + 1;
+  return place;
+}
 
 static int classify(const struct resp_event *event)
 {
-  const int8_t *status = error_statuses;
-  for (const char *text = error_texts; *text != 0; text += strlen(text) + 1, status++) {
-    if (fairlock_reply_begins(event, text)) return *status;
-  }
-  return FAIRLOCK_REFUSED;
+  return error_statuses[find_words(event, error_texts)];
 }
 
 /* Stores the error's text for fairlock_error(). */
 void fairlock_reply_note_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  size_t size = event->size < FAIRLOCK_ERROR_SIZE ? event->size : FAIRLOCK_ERROR_SIZE - 1;
-  if (size > 0) memcpy(engine->error, event->data, size);
+  size_t size = 0;
+  for (; size < event->size && size < FAIRLOCK_ERROR_SIZE - 1; size++)
+    engine->error[size] = (char)event->data[size];
   engine->error[size] = 0;
 }
 
@@ -275,7 +281,7 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
  */
 static void on_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  int64_t numbers[3] = {0};
+  int64_t numbers[3];
   size_t size = event->size;
   const uint8_t *text = event->data;
   unsigned count = 0;
@@ -292,7 +298,7 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
   bool alone = count == 1 && (size == 0 || *text < '0' || *text > '9');
   uint32_t claim_ms = 0;
   /* a claim that is longer than this can tell is too long to be believed anyway */
-  if (count == 3) claim_ms = numbers[2] > UINT32_MAX ? UINT32_MAX : (uint32_t)numbers[2];
+  if (count == 3) claim_ms = numbers[2] < UINT32_MAX ? (uint32_t)numbers[2] : UINT32_MAX;
   if (claim_ms == 0 && !alone) numbers[0] = 0;
   numbers[2] = claim_ms;
   fairlock_handle_on_message(engine->addressee, numbers, text, size);
@@ -303,15 +309,11 @@ static void on_push_element(struct fairlock_engine *engine, const struct resp_ev
 {
   struct fairlock *handle = engine->addressee;
   if (engine->element == 0) {
-    engine->push_type = fairlock_reply_begins(event, "message")       ? PUSH_MESSAGE
-                        : fairlock_reply_begins(event, "subscribe")   ? PUSH_SUBSCRIBE
-                        : fairlock_reply_begins(event, "unsubscribe") ? PUSH_SUBSCRIBE
-                                                                      : PUSH_OTHER;
+    engine->push_type = (uint8_t)find_words(event, "message\0unsubscribe\0subscribe\0");
   } else if (engine->element == 1) {
     engine->addressee = find_addressee(engine, event);
     handle = engine->addressee;
-    if (handle != NULL && engine->push_type == PUSH_SUBSCRIBE &&
-        fairlock_pipeline_subscription_next(handle))
+    if (handle != NULL && subscribes(engine) && fairlock_pipeline_subscription_next(handle))
       on_subscription_answer(handle, FAIRLOCK_OK);
   } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE && handle != NULL) {
     on_message(engine, event);

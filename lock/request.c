@@ -80,7 +80,7 @@ static void write_words(struct resp_writer *writer, const struct fairlock_reques
   if (request->mode > request->claim_ms)
     fairlock_request_write_number(writer, 'C', request->claim_ms);
   fairlock_request_write_number(writer, ' ', request->lease_ms);
-  resp_write_raw(writer, "+", request->renews);
+  resp_write_byte(writer, '+', request->renews);
   if (request->token != 0) fairlock_request_write_number(writer, ' ', (int64_t)request->token);
 }
 
@@ -95,13 +95,13 @@ static void write_payload(struct resp_writer *writer, const struct fairlock *han
     write_words(writer, &handle->engine->request);
     return;
   }
-  size_t brace = braced(handle);
+  bool brace = braced(handle);
   resp_write_raw(writer, prefix, strlen(prefix));
-  resp_write_raw(writer, "{", brace);
+  resp_write_byte(writer, '{', brace);
   resp_write_raw(writer, handle->name, handle->name_size);
-  resp_write_raw(writer, "}", brace);
+  resp_write_byte(writer, '}', brace);
   if (prefix != fairlock_request_channel_prefix) return;
-  resp_write_raw(writer, ":", 1);
+  resp_write_byte(writer, ':', true);
   write_id(writer, handle);
 }
 

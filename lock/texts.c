@@ -20,11 +20,11 @@ static void unpack_part(struct resp_writer *writer, const PORT_FLASH uint8_t *pa
     if (byte == 0) return;
     for (;;) {
       uint8_t code = (uint8_t)(byte - FAIRLOCK_FIRST_CODE);
-      if (code >= FAIRLOCK_PAIRS || byte == '\n') break;
+      if (code >= FAIRLOCK_PAIRS || fairlock_script_pairs[code][0] == 0) break;
       waiting[count++] = fairlock_script_pairs[code][1];
       byte = fairlock_script_pairs[code][0];
     }
-    resp_write_raw(writer, &byte, 1);
+    resp_write_byte(writer, byte, true);
   }
 }
 

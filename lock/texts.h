@@ -27,10 +27,11 @@ struct fairlock_script {
 };
 
 /*
- * The codes are the bytes from 128 on, and then those below 32, except 0 and the line feed.
+ * The codes are the bytes from 127 on, and then those below 35, except 0, the line feed and the space:
+ * these three have {0, 0} in the table.
  */
-#define FAIRLOCK_FIRST_CODE 128U
-#define FAIRLOCK_PAIRS      160U
+#define FAIRLOCK_FIRST_CODE 127U
+#define FAIRLOCK_PAIRS      164U
 extern const PORT_FLASH uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2];
 
 /* Writes the script's text, unpacked. */

@@ -43,7 +43,7 @@ static inline bool farther_than(uint32_t span, uint32_t from, uint32_t to)
  */
 static inline bool has_come(uint32_t now, uint32_t time)
 {
-  return time - now - 1 >= FAIRLOCK_DURATION_MAX_MS;
+  return time - now - 1 > FAIRLOCK_DURATION_MAX_MS;
 }
 
 /* The shorter, and the longer, of two spans. */
@@ -76,7 +76,8 @@ static inline uint32_t margin(uint32_t interval)
 /* The part of an interval that is not over by either of two clocks, whichever of them is fast. */
 static inline uint32_t safe_part(uint32_t interval)
 {
-  return interval > margin(interval) ? interval - margin(interval) : 0;
+  uint32_t part = interval - margin(interval);
+  return part < interval ? part : 0; /* the margin of 2 or less is longer */
 }
 
 /* When a lease for which a request asked at sent_at ends, by our clock. */

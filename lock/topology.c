@@ -258,7 +258,7 @@ static void route_push(struct fairlock_engine *engine, struct resp_event *event)
     event->size = 1;
   }
   /* an unsubscription without a request: the slot has moved to another node */
-  if (engine->sharded && engine->element == 1 && engine->push_type == PUSH_SUBSCRIBE &&
+  if (engine->sharded && engine->element == 1 && subscribes(engine) &&
       !listens_on(fairlock_pipeline_next_subscribed(engine), event))
     fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
 }

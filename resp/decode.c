@@ -141,7 +141,7 @@ static int take_letter(const uint8_t *text, size_t size, size_t *used, struct re
   size_t length = event->type == RESP_BOOLEAN;
   if (size < length) return RESP_MORE;
   if (length > 0 && text[0] != 't' && text[0] != 'f') return RESP_BAD_NUMBER;
-  event->integer = length > 0 && text[0] == 't';
+  if (length > 0 && text[0] == 't') event->integer = 1;
   *used = length + 2;
   return expect_end(text, size, length);
 }

@@ -28,9 +28,14 @@ void resp_write_raw(struct resp_writer *writer, const void *data, size_t size)
   writer->skip = 0;
   size_t room = writer->size - writer->used;
   if (size > room) size = room;
-  if (size == 0) return;
-  memcpy(writer->buffer + writer->used, from, size);
-  writer->used += size;
+  /* pieces are short, and memcpy() is more code than a small program needs otherwise */
+  for (; size > 0; size--)
+    writer->buffer[writer->used++] = *from++;
+}
+
+void resp_write_byte(struct resp_writer *writer, uint8_t byte, bool wanted)
+{
+  resp_write_raw(writer, &byte, wanted);
 }
 
 /*
@@ -39,26 +44,22 @@ void resp_write_raw(struct resp_writer *writer, const void *data, size_t size)
  */
 size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number)
 {
-  char digits[RESP_NUMBER_SIZE];
-  size_t at = sizeof digits;
   uint64_t value = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-  uint16_t parts[] = {(uint16_t)(value >> 48), (uint16_t)(value >> 32), (uint16_t)(value >> 16),
-                      (uint16_t)value};
-  size_t first = 0; /* of the parts that are not 0 */
-  while (first < 4) {
-    uint32_t rest = 0;
-    for (size_t i = first; i < 4; i++) {
-      rest = rest << 16 | parts[i];
-      parts[i] = (uint16_t)(rest / 10);
-      rest %= 10;
-    }
-    digits[--at] = (char)('0' + rest);
-    while (first < 4 && parts[first] == 0)
-      first++;
+  size_t size = 0;
+  do {
+    uint32_t high = (uint32_t)(value >> 32);
+    uint32_t middle = high % 10 << 16 | (uint32_t)value >> 16;
+    uint32_t low = middle % 10 << 16 | (uint16_t)value;
+    text[size++] = (char)('0' + low % 10);
+    value = (uint64_t)(high / 10) << 32 | (middle / 10 << 16 | low / 10);
+  } while (value > 0);
+  if (number < 0) text[size++] = '-';
+  for (size_t i = 0; i < size / 2; i++) {
+    char digit = text[i];
+    text[i] = text[size - 1 - i];
+    text[size - 1 - i] = digit;
   }
-  if (number < 0) digits[--at] = '-';
-  memcpy(text, digits + at, sizeof digits - at);
-  return sizeof digits - at;
+  return size;
 }
 
 void resp_write_header(struct resp_writer *writer, enum resp_type type, int64_t number)

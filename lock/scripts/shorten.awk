@@ -94,8 +94,9 @@ function keep_outer(  name, other) {
   }
 }
 
+# In this order, of many that were tried, the text of acquire and release packs best.
 function letters(n,  alphabet) {
-  alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+  alphabet = "hWmtaApSLEZGHljDUVdsKvgPBxTrcQzqIYfbynoJieXwuNOFkMCR"
   return n < 52 ? substr(alphabet, n + 1, 1) : "a" substr(alphabet, n - 51, 1)
 }
 
