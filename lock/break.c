@@ -39,7 +39,7 @@ static void write_argument(struct resp_writer *writer, const struct fairlock_req
   resp_write_end(writer);
 }
 
-static void write_arguments(struct resp_writer *writer, const struct fairlock_request *request)
+static void write_target(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const char *words = target_of(request->handle)->words;
   size_t size = words != NULL ? strlen(words) : 0;
@@ -92,7 +92,7 @@ static int end_break(struct fairlock_engine *engine)
 static const struct fairlock_query breaking = {.script = &fairlock_break_script,
                                                .words = 9,
                                                .text = BREAK_TEXT,
-                                               .write = write_arguments,
+                                               .write = write_target,
                                                .element = fairlock_reply_take_number,
                                                .end = end_break};
 
