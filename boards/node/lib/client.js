@@ -61,7 +61,9 @@ const dropped = new FinalizationRegistry(({ handle, name }) => {
 })
 
 // And a client that nobody can reach is closed: it has neither waits nor holds, which know it.
-const forgotten = new FinalizationRegistry((engine) => setImmediate(() => engine.isClosing || engine.close(2000, () => {})))
+const forgotten = new FinalizationRegistry((engine) =>
+  setImmediate(() => engine.isClosing || engine.close(2000, () => {})),
+)
 
 // Of a hold, for the client alone.
 const [lose, ask, quit] = [Symbol('lose'), Symbol('ask'), Symbol('quit')]

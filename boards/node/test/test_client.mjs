@@ -168,6 +168,25 @@ test('thousands of locks at a time', async () => {
   assert.equal(await raw.call('EXISTS', ...names), 0)
 })
 
+// The processor's time for `count` locks at once, their release and the end of their client, `rounds` times.
+async function timeOf(count, rounds) {
+  const began = process.cpuUsage()
+  for (let round = 0; round < rounds; round++) {
+    const other = new Client(url)
+    const holds = await Promise.all(Array.from({ length: count }, (_, i) => other.lock(`linear:${i}`)))
+    await Promise.all(holds.map((hold) => hold.release()))
+    await other.close()
+  }
+  return process.cpuUsage(began).user
+}
+
+test('ten times as many locks take ten times as long, and not a hundred times', async () => {
+  const few = await timeOf(1000, 5)
+  const many = await timeOf(10000, 1)
+  console.log(`# 10000 locks take ${((5 * many) / few).toFixed(1)} times as long as 1000`)
+  assert.ok(many < 8 * few, `${many} us, and five times 1000: ${few} us`)
+})
+
 test('an aborted wait leaves the queue', async () => {
   const hold = await client.lock('c')
   const controller = new AbortController()
