@@ -4,6 +4,7 @@
 #   sh tests/languages/links.sh PAGE FOLDER
 # Each leads to a heading of the page, to a file of the package, which is FOLDER, or to another place by https. Those
 # that do not are printed.
+# shellcheck disable=SC2013,SC2016
 set -u
 page=$1 folder=$2
 headings=$(sed -n '/^```/,/^```/d; s/^##* //p' "$page" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g')

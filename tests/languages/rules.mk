@@ -46,6 +46,10 @@ $(call needs,$(COMPAT)/python/client,$(BUILD)/tests/python/test_use)
 $(call needs,$(COMPAT)/rust/client,tests/rust/test_crate.sh)
 $(LANGUAGES_TEST): | $(LANGUAGE_CLIENTS) $(COMPAT_CLIENTS) $(JUDGE) $(BUILD)/redis-server
 
+# And with Redisson, which tests/interop gets.
+$(call needs,interop,$(LANGUAGE_CLIENTS))
+interop: | $(LANGUAGE_CLIENTS) $(JUDGE)
+
 $(COMPAT)/node/client: | $(BUILD)/node/fairlock-$(VERSION).tgz
 $(COMPAT)/python/client: | $(BUILD)/python/used/ready
 $(COMPAT)/rust/client: | $(BUILD)/rust/target/debug/examples/driver
