@@ -4,10 +4,14 @@
  * the memory of a struct fairlock_rest, as a handle that is being taken out. When nothing of it can be
  * left on the server, that memory is given back.
  *
- * They are in a list, whose first is a link (struct fairlock_hooks) in front of all others. So this file
+ * They are in a ring, one of which is a link (struct fairlock_hooks) in front of all others. So this file
  * sees each answer, and each end of a connection, when the others have dealt with it. There is no other
  * moment at which one could be let go of: while one of them has something to tell the server, the client
  * is connected, or tries to be, for as long as that may take. Hence their phase has no end by the clock.
+ *
+ * There may be thousands, so an answer is followed by a look at the next few of the ring. Each answer is
+ * the last that one of them at most has waited for, so those that are out are soon found, and the last of
+ * them at once.
  *
  * A program that gives up no handle does not link this file.
  */
@@ -34,6 +38,9 @@ static bool is_out(struct fairlock *handle)
   return false;
 }
 
+/* How many of the ring are looked at after an answer. */
+#define FEW 4U
+
 static void give_back(struct fairlock_rest *rest)
 {
   if (rest->freed != NULL) rest->freed(rest, rest->context);
@@ -41,54 +48,57 @@ static void give_back(struct fairlock_rest *rest)
 
 static const struct fairlock_abandon_hooks hooks;
 
-/* Makes the list begin with `first`; NULL: there is none. */
-static void set_first(struct fairlock_engine *engine, struct fairlock_rest *first)
+/* Makes this one the link; NULL: there is none. */
+static void set_link(struct fairlock_engine *engine, struct fairlock_rest *rest)
 {
-  if (first != NULL) (void)fairlock_links_insert(engine, &first->own.link, &hooks.hooks);
+  if (rest != NULL) (void)fairlock_links_insert(engine, &rest->own.link, &hooks.hooks);
   else engine->links = engine->links->inner;
 }
 
-/* Gives back the memory of all that are out. first: of the list. */
-static void let_go(struct fairlock_engine *engine, struct fairlock_rest *first)
+/* Gives back the memory of those that are out, of the next `most` behind `last`, or of all. */
+static void let_go(struct fairlock_engine *engine, struct fairlock_rest *last, uint32_t most)
 {
-  struct fairlock_rest *before = NULL;
-  struct fairlock_rest *next;
-  for (struct fairlock_rest *rest = first; rest != NULL; rest = next) {
-    next = rest->own.next;
-    if (!is_out(&rest->handle.handle)) {
+  struct fairlock_rest *before = last;
+  struct fairlock_rest *rest;
+  do {
+    rest = before->own.next;
+    if (is_out(&rest->handle.handle)) {
+      before->own.next = rest->own.next;
+      set_link(engine, before != rest ? before : NULL);
+      give_back(rest);
+    } else {
       before = rest;
-      continue;
+      set_link(engine, before);
     }
-    if (before != NULL) before->own.next = next;
-    else set_first(engine, next);
-    give_back(rest);
-  }
+  } while (rest != last && --most > 0);
 }
 
 static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
   if (!event_inside(engine, event, link)) fairlock_reply_process(engine, event);
-  if (event->last) let_go(engine, rest_of(link));
+  if (event->last) let_go(engine, rest_of(link), FEW);
   return true;
 }
 
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
   bool soon = closed_inside(engine, link);
-  let_go(engine, rest_of(link));
+  let_go(engine, rest_of(link), UINT32_MAX);
   return soon;
 }
 
 static void on_end(struct fairlock_engine *engine)
 {
-  struct fairlock_rest *rest = rest_of(engine->links);
-  struct fairlock_rest *next;
-  set_first(engine, NULL);
-  for (; rest != NULL; rest = next) {
-    next = rest->own.next;
+  struct fairlock_rest *last = rest_of(engine->links);
+  struct fairlock_rest *rest = last->own.next;
+  set_link(engine, NULL);
+  while (rest != last) {
+    struct fairlock_rest *next = rest->own.next;
     give_back(rest);
+    rest = next;
   }
+  give_back(last);
 }
 
 static const struct fairlock_abandon_hooks hooks = {
@@ -125,7 +135,9 @@ int fairlock_engine_abandon(struct fairlock *handle, struct fairlock_rest *rest,
     return FAIRLOCK_OK;
   }
   bool others = engine->links != NULL && engine->links->hooks == &hooks.hooks;
-  rest->own.next = others ? rest_of(engine->links) : NULL;
-  set_first(engine, rest);
+  struct fairlock_rest *before = others ? rest_of(engine->links) : rest;
+  rest->own.next = others ? before->own.next : rest;
+  before->own.next = rest;
+  set_link(engine, before);
   return FAIRLOCK_OK;
 }

@@ -24,7 +24,7 @@ typedef void (*fairlock_freed_fn)(struct fairlock_rest *rest, void *context);
 
 /* Of struct fairlock_rest. Private. */
 struct fairlock_rest_state {
-  /* in the chain: that of the first of them */
+  /* in the chain: that of one of them */
   struct fairlock_link link;
   struct fairlock_rest *next;
 };

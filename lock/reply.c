@@ -268,6 +268,10 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
     at--;
   if (at == 0 || !resp_parse_number(event->data + at, event->size - at, &number)) return NULL;
   struct fairlock *handle = engine->first;
+#if !PORT_ONE_TASK
+  /* of thousands, the one whose SUBSCRIBE, or request behind it, is answered next */
+  if (engine->oldest != NULL && engine->oldest->number == number) handle = engine->oldest;
+#endif
   while (handle != NULL && handle->number != number)
     handle = fairlock_schedule_next(handle, true);
   if (handle == NULL || !(handle->flags & (SUBSCRIBED | SUBSCRIBING))) return NULL;

@@ -57,7 +57,8 @@ struct fairlock_core {
   const uint8_t *output;
   uint8_t *input;
   uint32_t leaving;
-  uint32_t now; /* the latest that was passed */
+  uint32_t now;    /* the latest that was passed */
+  uint32_t ticked; /* the time of the last tick */
   int32_t status;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   uint8_t send[FAIRLOCK_CORE_SEND_SIZE];
@@ -75,6 +76,12 @@ static uint32_t forward(struct fairlock_core *core, uint32_t now)
 {
   if (core->now - now >= BACK_MS) core->now = now;
   return core->now;
+}
+
+static void tick(struct fairlock_core *core, uint32_t now)
+{
+  core->ticked = forward(core, now);
+  fairlock_engine_tick(&core->engine, core->ticked);
 }
 
 /* The queue */
@@ -370,9 +377,8 @@ EXPORTED(error) const char *fairlock_core_error(const struct fairlock_core *core
 
 EXPORTED(wants) uint32_t fairlock_core_wants(struct fairlock_core *core, uint32_t now)
 {
-  now = forward(core, now);
-  fairlock_engine_tick(&core->engine, now);
-  return fairlock_engine_wants(&core->engine, now);
+  tick(core, now);
+  return fairlock_engine_wants(&core->engine, core->ticked);
 }
 
 EXPORTED(deadline) uint32_t fairlock_core_deadline(struct fairlock_core *core, uint32_t now)
@@ -409,9 +415,9 @@ EXPORTED(ready) uint32_t fairlock_core_ready(const struct fairlock_core *core)
 EXPORTED(output) uint32_t fairlock_core_output(struct fairlock_core *core, uint32_t now)
 {
   size_t size;
-  now = forward(core, now);
-  fairlock_engine_tick(&core->engine, now);
-  core->output = fairlock_engine_output(&core->engine, &size, now);
+  /* many are sent one after the other, and a tick may look at thousands of locks */
+  if (forward(core, now) != core->ticked) tick(core, now);
+  core->output = fairlock_engine_output(&core->engine, &size, core->ticked);
   return (uint32_t)size;
 }
 
@@ -440,9 +446,8 @@ EXPORTED(input_at) uint8_t *fairlock_core_input_at(const struct fairlock_core *c
 EXPORTED(received)
 void fairlock_core_received(struct fairlock_core *core, uint32_t size, uint32_t now)
 {
-  now = forward(core, now);
-  fairlock_engine_tick(&core->engine, now);
-  fairlock_engine_received(&core->engine, size, now);
+  tick(core, now);
+  fairlock_engine_received(&core->engine, size, core->ticked);
 }
 
 /* Texts */

@@ -40,6 +40,9 @@ func parseURL(text string) (*server, error) {
 	}
 	s := &server{user: parts.User.Username()}
 	s.password, _ = parts.User.Password()
+	if strings.Contains(s.user+s.password+parts.Path, "\x00") {
+		return nil, wrongURL("there is a NUL in it")
+	}
 	switch scheme {
 	case "unix":
 		err = s.parsePath(parts)

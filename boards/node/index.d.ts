@@ -6,30 +6,31 @@ import { ConnectionOptions } from 'node:tls'
 /** The name of a lock: UTF-8 or any bytes, 1 to 4096 of them, and not wholly in braces. */
 export type Name = string | Uint8Array
 
+/** null and undefined stand for what is not given. A text has no NUL. */
 export interface ClientOptions {
   /** Instead of those of the URL. */
-  user?: string
-  password?: string
+  user?: string | null | undefined
+  password?: string | null | undefined
   /** The ids of its holds begin so, for people who look at the queue: printable, no colon, at most 40 characters. */
-  clientId?: string
+  clientId?: string | null | undefined
   /** Shown by CLIENT LIST; no spaces. */
-  clientName?: string
-  /** The lease that is renewed, ms; default 30000. */
-  leaseMs?: number
+  clientName?: string | null | undefined
+  /** The lease that is renewed, ms: 100 to 1073741823; default 30000. */
+  leaseMs?: number | null | undefined
   /** After so long a silence a waiter loses its place, ms: 2000 to 600000; default 5000. */
-  waiterMs?: number
+  waiterMs?: number | null | undefined
   /** A handover not confirmed within this goes to the next, ms: 1000 to `waiterMs`; default `waiterMs`. */
-  claimMs?: number
+  claimMs?: number | null | undefined
   /** A later answer means a dead connection, ms; default two fifths of `waiterMs`. */
-  responseMs?: number
-  /** To connect, ms; default `waiterMs`. */
-  connectMs?: number
+  responseMs?: number | null | undefined
+  /** To connect, ms: at most 268435455; default `waiterMs`. */
+  connectMs?: number | null | undefined
   /** An operation fails after so long without a useful answer, ms, or Infinity; default twice `waiterMs`. */
-  offlineMs?: number
+  offlineMs?: number | null | undefined
   /** Holders hear when somebody asks them to release (event `asked`); costs a subscription for each. */
-  listen?: boolean
+  listen?: boolean | null | undefined
   /** For rediss://: options of tls.connect(), such as `ca`, `cert`, `key` and `servername`. */
-  tls?: ConnectionOptions
+  tls?: ConnectionOptions | null | undefined
 }
 
 export interface TryOptions {
@@ -42,7 +43,7 @@ export interface TryOptions {
 }
 
 export interface LockOptions extends TryOptions {
-  /** How long to wait in line, ms; default Infinity. 0: not at all. */
+  /** How long to wait in line, ms: at most 1073741823; default Infinity. 0: not at all. */
   wait?: number
   /** Ends the wait: the place in the queue is given up, and the promise rejects with `signal.reason`. */
   signal?: AbortSignal
@@ -64,7 +65,8 @@ export class Client {
 
   /**
    * Waits in line for the lock. Rejects with TimeoutError, BusyError (`wait` 0), the reason of `signal`,
-   * ConnectionError, DeniedError, ServerError or ClosedError; then nothing is held, and no place kept.
+   * ConnectionError (also if `wait` ends before there is a connection), DeniedError, ServerError or ClosedError;
+   * then nothing is held, and no place kept.
    */
   lock(name: Name, options?: LockOptions): Promise<Hold>
 
@@ -77,7 +79,7 @@ export class Client {
 
   /**
    * Ends all waits and holds, and then the connection, at the latest after `timeout` ms (2000): what the
-   * server was not told by then ends with its lease.
+   * server was not told by then ends with its lease. A client that is garbage collected is closed.
    */
   close(options?: { timeout?: number }): Promise<void>
   [Symbol.asyncDispose](): Promise<void>

@@ -28,11 +28,14 @@ lay_out() {
     cp "$part"/*.[ch] "$tree/c/${part#boards/}/"
   done
   cp port/port.h port/port_flash.h "$tree/c/port/"
-  cp -R "$here/src" "$here/setup.py" "$here/build_fairlock.py" "$here/MIGRATING.md" LICENSE "$tree/"
+  cp -R "$here/src" "$here/setup.py" "$here/build_fairlock.py" LICENSE "$tree/"
   find "$tree" -name __pycache__ -prune -exec rm -r {} +
   for file in README.md pyproject.toml; do
     sed "s/@VERSION@/$version/" "$here/$file" >"$tree/$file"
   done
+  # a page that is shown alone, as an index does, can link to no other one
+  sed -i '/(MIGRATING\.md)$/d' "$tree/README.md"
+  sed 's/^# /## /' "$here/MIGRATING.md" >>"$tree/README.md"
   printf '%s\n' 'include build_fairlock.py LICENSE *.md' 'graft c' 'global-exclude *.py[co]' >"$tree/MANIFEST.in"
   chmod -R u=rwX,go=rX "$tree"
 }

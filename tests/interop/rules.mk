@@ -32,7 +32,8 @@ endif
 # With Redisson, which tests/interop gets.
 COMPAT_REDISSON = $(foreach version,$(REDISSON),"env REDISSON=$(version) tests/interop/test_releases.py")
 
-# Interoperation with Redisson. Not part of `make test-all`: it needs a JDK, Maven and Maven Central.
+# Interoperation with Redisson, of the clients in other languages, too. Not part of `make test-all`: it needs a JDK,
+# Maven and Maven Central.
 
 REDISSON ?= 3.17.7 4.7.0
 INTEROP := $(BUILD)/tests/interop
@@ -61,4 +62,4 @@ $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
 .PHONY: interop
 interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/fairlock $(BUILD)/redis-server ## test together with Redisson, from Maven Central
 	@REDISSON="$(REDISSON)" JOBS=$${JOBS:-4} sh tests/tools/run.sh tests/interop/test_java.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)") \
-	  $(COMPAT_REDISSON)
+	  $(COMPAT_REDISSON) tests/languages/mixed.sh

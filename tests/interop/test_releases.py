@@ -455,9 +455,22 @@ def killed_waiter(pair, server):
     return behind(pair, server, "killed", lambda program: program.end())
 
 
+def stop(program):
+    """Returns when each of its threads stands still: on a busy machine the last one may confirm a hold meanwhile."""
+    program.process.send_signal(signal.SIGSTOP)
+    tasks = "/proc/%d/task/" % program.process.pid
+
+    def states():
+        for task in os.listdir(tasks):
+            with open(tasks + task + "/stat", encoding="latin-1") as file:
+                yield file.read().rsplit(")", 1)[1].split()[0]
+
+    lab.until(lambda: set(states()) == {"T"}, "a stop of all threads")
+
+
 def stopped_waiter(pair, server):
     """So does one that was stopped, for which its connection stays open."""
-    return behind(pair, server, "stopped", lambda program: program.process.send_signal(signal.SIGSTOP))
+    return behind(pair, server, "stopped", stop)
 
 
 def killed_holder(pair, server):

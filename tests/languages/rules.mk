@@ -38,13 +38,22 @@ $(SERVICE_PAGE_TEST): | $(BUILD)/service/libfls.a $(BUILD)/liblock.a $(BUILD)/re
 # All languages beside all releases, and in one line with them: build/compat/LANGUAGE/client, as those of releases.
 LANGUAGES := go node python rust
 LANGUAGE_CLIENTS := $(LANGUAGES:%=$(COMPAT)/%/client)
-LANGUAGES_TEST := tests/languages/test_languages.sh
+LANGUAGES_TEST := tests/languages/test_languages.sh tests/languages/test_picture.sh
 SUITES += $(LANGUAGES_TEST)
 $(call needs,$(LANGUAGES_TEST),python3 $(LANGUAGE_CLIENTS) $(BUILD)/redis-server)
 $(call needs,$(COMPAT)/node/client,npm-client $(BUILD)/node/fairlock-$(VERSION).tgz)
 $(call needs,$(COMPAT)/python/client,$(BUILD)/tests/python/test_use)
 $(call needs,$(COMPAT)/rust/client,tests/rust/test_crate.sh)
 $(LANGUAGES_TEST): | $(LANGUAGE_CLIENTS) $(COMPAT_CLIENTS) $(JUDGE) $(BUILD)/redis-server
+
+# The picture of boards/README.md.
+LANGUAGES_IN_LINE := $(LANGUAGE_CLIENTS) $(COMPAT)/this/client
+$(call needs,tests/languages/test_picture.sh,libxml2-utils)
+$(if $(filter languages,$(SCENE)),$(call needs,demo-picture,tests/languages/test_picture.sh))
+
+# And with Redisson, which tests/interop gets.
+$(call needs,interop,$(LANGUAGE_CLIENTS))
+interop: | $(LANGUAGE_CLIENTS) $(JUDGE)
 
 $(COMPAT)/node/client: | $(BUILD)/node/fairlock-$(VERSION).tgz
 $(COMPAT)/python/client: | $(BUILD)/python/used/ready

@@ -41,9 +41,9 @@ $(PEERS)/node/ready: tests/peers/node/package.json tests/peers/node/package-lock
 	mkdir -p $(@D) && cp $^ $(@D) && cd $(@D) && npm ci --silent --ignore-scripts
 	@touch $@
 
-# Cargo has no checksums without a lock file, but those of the registry: the versions are exact.
+# By the checksums of its lock file, which has the same versions each time.
 $(PEERS)/rust/release/contender: $(wildcard tests/peers/rust/*.toml tests/peers/rust/src/*) $(CORE) $(wildcard lock/*.h port/posix/* boards/service/*.[ch] boards/rust/*.* boards/rust/src/*)
-	cd tests/peers/rust && CARGO_TARGET_DIR=$(abspath $(PEERS))/rust cargo build -q --release
+	cd tests/peers/rust && CARGO_TARGET_DIR=$(abspath $(PEERS))/rust cargo build -q --release --locked
 	@touch $@
 
 # Apart from Redisson's, whose jars have other versions of what both need.

@@ -14,8 +14,13 @@ import sys
 import time
 
 import fairlock
+from fairlock import _core
 from fairlock._c import ffi, lib
 from fairlock._core import RENEW
+
+# After this, a wait whose end the server has not confirmed leaves in the background, and the peer
+# would not wait for that.
+_core.GRACE = 5
 
 host, port = sys.argv[1:3]
 waiter, lease = sys.argv[3:5] or ("5000", "30000")

@@ -62,6 +62,16 @@ test_wheel_alone() {
   said 'fairlock.Unsupported: this build has no TLS'
 }
 
+# The page goes into the wheel, too, as what an index shows: alone.
+test_links_of_the_page() {
+  mkdir "$dir/nothing"
+  tar -xzOf "$made/$package.tar.gz" "$package/README.md" >"$dir/page.md"
+  grep -q '^## From redis-py' "$dir/page.md" || fail "it does not say how to come here"
+  expect 0 sh tests/languages/links.sh "$dir/page.md" "$dir/nothing"
+  "$used/python" -m zipfile -e "$made/$package-cp39-abi3-manylinux2014_x86_64.whl" "$dir/wheel"
+  tail -n "$(wc -l <"$dir/page.md")" "$dir/wheel/$package.dist-info/METADATA" | cmp - "$dir/page.md" || fail "the wheel has another page"
+}
+
 test_versions() {
   expect 0 "$used/python" -c 'import fairlock, importlib.metadata as of; print(fairlock.__version__, of.version("fairlock"))'
   printed "$(echo "$version $version" | tr -d -)"
@@ -81,4 +91,4 @@ test_layout() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests same_bytes what_the_wheels_ask_for wheel_alone versions types layout
+run_tests same_bytes what_the_wheels_ask_for wheel_alone links_of_the_page versions types layout

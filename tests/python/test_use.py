@@ -76,16 +76,25 @@ def arguments_are_checked():
         for bad in ({"wait": -1}, {"wait": math.nan}, {"wait": 1e9}, {"lease": 0}, {"lease": -1}):
             with raises(fairlock.Invalid, ValueError):
                 lock.acquire(**bad)
-        with raises(fairlock.Invalid):
-            client.lock("door", limit=0)
+        for limit in (0, 1001):
+            with raises(fairlock.Invalid):
+                client.lock("door", limit=limit)
         with raises(fairlock.TooLong, ValueError):
             client.lock("x" * 5000).acquire()
         for name in ("", "{x}"):
             with raises(fairlock.Invalid):
                 client.lock(name).acquire()
     for bad in ({"lease": 0}, {"waiter": 0.5}, {"client_id": "a:b"}, {"replicas": -1}):
-        with raises(fairlock.Invalid):
+        with raises(fairlock.Invalid) as error:
             fairlock.Client(url(), **bad)
+        words = str(error[0]).split(": ")
+        require(len(words) == len(set(words)), "it says something twice", error)
+    for text in fairlock._core.TEXTS:
+        with raises(fairlock.Invalid, ValueError):
+            fairlock.Client(url(), **{text: "a\0b"})
+    for wrong in (url() + "\0", url().replace("//", "//u:a\0b@"), "redis://u:a%00b@h"):
+        with raises(fairlock.Invalid, ValueError):
+            fairlock.Client(wrong)
     for wrong in ("", "redis://", "http://x", "redis://h:port"):
         with raises(fairlock.Invalid, ValueError):
             fairlock.Client(wrong)
@@ -93,6 +102,17 @@ def arguments_are_checked():
         fairlock.Client(url(), ca_file="/ca.pem")  # without TLS
     with raises(TypeError):
         fairlock.Client(url(), leese=3)
+
+
+@case
+def wait_ends_before_there_is_a_connection():
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with fairlock.Client(f"redis://127.0.0.1:{silent.getsockname()[1]}") as client:
+            for wait in (0.001, 0.2):
+                with raises(fairlock.Unreachable):
+                    client.lock("door").acquire(wait)
 
 
 @case

@@ -23,6 +23,11 @@ test_the_same_bytes_each_time() {
   [ "$(sha256sum <"$crate")" = "$sum" ] || fail "it differs"
 }
 
+test_links_of_the_page() {
+  alone=$build/rust/alone/fairlock-$version
+  expect 0 sh tests/languages/links.sh "$alone/README.md" "$alone"
+}
+
 test_its_own_tests_and_the_page() {
   alone
   REDIS_URL=$FAIRLOCK_URL
@@ -71,4 +76,4 @@ test_tls() {
   printed '1 passed'
 }
 
-run_tests the_same_bytes_each_time layout its_own_tests_and_the_page the_format clippy documentation tls
+run_tests the_same_bytes_each_time layout links_of_the_page its_own_tests_and_the_page the_format clippy documentation tls

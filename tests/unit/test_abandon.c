@@ -398,7 +398,7 @@ static void test_several(void)
   abandon_a();
   CHECK_EQUAL(fairlock_engine_abandon(&b, &second, now), FAIRLOCK_OK);
   drain();
-  answer(1, 0, 0); /* a, the last of the list */
+  answer(1, 0, 0); /* a's */
   CHECK_EQUAL(freed, 1);
   CHECK(second.handle.handle.engine == &engine);
   answer(1, 0, 0);
@@ -420,6 +420,42 @@ static void test_several(void)
   CHECK_EQUAL(freed, 2);
   fairlock_engine_deinit(&engine);
   CHECK_EQUAL(freed, 2);
+}
+
+enum { MANY = 200 };
+
+/* Handles that hold, and are given up. */
+static void abandon_many(void)
+{
+  static struct fairlock many[MANY];
+  static struct fairlock_rest rests[MANY];
+  for (int i = 0; i < MANY; i++) {
+    CHECK_EQUAL(fairlock_engine_add(&engine, &many[i], "many", 4), FAIRLOCK_OK);
+    request(&many[i], 0, FAIRLOCK_RENEW);
+    answer(1, i + 5, 0);
+  }
+  for (int i = 0; i < MANY; i++) {
+    rests[i] = (struct fairlock_rest){.freed = on_freed, .context = &freed};
+    CHECK_EQUAL(fairlock_engine_abandon(&many[i], &rests[i], now), FAIRLOCK_OK);
+  }
+}
+
+/* Of many, a few are looked at after each answer: none of those that are out waits for long, and none stays. */
+static void test_many(void)
+{
+  begin_quietly();
+  abandon_many();
+  drain();
+  CHECK_EQUAL(freed, 0);
+  for (unsigned i = 1; i <= MANY; i++) {
+    answer(1, 0, 0);
+    CHECK(i - freed <= (MANY - i) / 3);
+  }
+  CHECK_EQUAL(freed, MANY);
+  CHECK(engine.links == NULL);
+  abandon_many();
+  fairlock_engine_deinit(&engine);
+  CHECK_EQUAL(freed, 2 * MANY);
 }
 
 /* A name that stays needs no room; one that is to be copied does. Nobody has to be told. */
@@ -463,5 +499,6 @@ const struct check_test check_tests[] = {
     {"refused for good", test_refused},
     {"refused for now", test_refused_for_now},
     {"several", test_several},
+    {"many", test_many},
     {"names", test_names},
     {0}};

@@ -461,6 +461,7 @@ func TestURLs(t *testing.T) {
 		"": "does not begin", "localhost:6379": "does not begin", "http://host": "does not begin", "redis://": "no host",
 		"redis://a,b": "several hosts", "redis+sentinel://a,b/mymaster": "not supported", "redis+cluster://a": "not supported",
 		"redis://host:0": "port", "redis://host:70000": "port", "redis://host/x": "database", "redis://host?db=1": "'?'",
+		"redis://:s%00ecret@host": "NUL", "unix:///a%00b": "NUL", "redis://a%00b": "", "redis://a\x00b": "",
 		"redis://:secret%@host": "malformed", "redis://:s/ecret@host": "", "unix://run/redis.sock": "absolute", "unix:///a?x=1": "?db=",
 	} {
 		_, err := fairlock.New(url, fairlock.Options{})
@@ -473,7 +474,7 @@ func TestURLs(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, options := range []fairlock.Options{
 		{Lease: time.Millisecond}, {Lease: -time.Second}, {WaiterTimeout: time.Second}, {WaiterTimeout: time.Hour}, {ClientID: "a:b"},
-		{Lease: 1000 * time.Hour}, {Password: "a\x00b"}, {ClaimTimeout: time.Hour}, {ClientID: strings.Repeat("x", 41)},
+		{Lease: 1000 * time.Hour}, {Password: "a\x00b"}, {User: "a\x00b"}, {ClientName: "a\x00b"}, {ClaimTimeout: time.Hour}, {ClientID: strings.Repeat("x", 41)},
 	} {
 		_, err := fairlock.New("redis://localhost", options)
 		if !errors.Is(err, fairlock.ErrInvalid) && !errors.Is(err, fairlock.ErrTooLong) {

@@ -62,6 +62,10 @@ test_unpacked() {
   runs
 }
 
+test_links_of_the_readme() {
+  expect 0 sh tests/languages/links.sh "$module/README.md" "$module"
+}
+
 test_on_other_systems() {
   (cd boards/go/tools && go build -o "$dir/typecheck" ./typecheck) || fail "no typecheck"
   expect 0 "$dir/typecheck" "$module" windows/amd64 darwin/arm64 freebsd/amd64 linux/arm64
@@ -74,4 +78,4 @@ test_layout() {
   done
 }
 
-run_tests the_same_bytes by_a_proxy unpacked on_other_systems layout
+run_tests the_same_bytes by_a_proxy unpacked links_of_the_readme on_other_systems layout

@@ -33,6 +33,17 @@ function bytesOf(name) {
   })
 }
 
+// In C a text ends at its first NUL.
+function textOf(name, value) {
+  if (typeof value !== 'string') {
+    throw Object.assign(new TypeError(`${name} is not a string`), { code: 'ERR_INVALID_ARG_TYPE' })
+  }
+  if (value.includes('\0')) {
+    throw Object.assign(new TypeError(`${name} has a NUL`), { code: 'ERR_INVALID_ARG_VALUE' })
+  }
+  return value
+}
+
 function limitOf({ limit, shared }) {
   if (limit === undefined) return shared ? 0 : -1
   if (number('limit', limit, 1, 1000) === limit) return limit
@@ -48,6 +59,11 @@ const dropped = new FinalizationRegistry(({ handle, name }) => {
   })
   handle.drop()
 })
+
+// And a client that nobody can reach is closed: it has neither waits nor holds, which know it.
+const forgotten = new FinalizationRegistry((engine) =>
+  setImmediate(() => engine.isClosing || engine.close(2000, () => {})),
+)
 
 // Of a hold, for the client alone.
 const [lose, ask, quit] = [Symbol('lose'), Symbol('ask'), Symbol('quit')]
@@ -173,7 +189,7 @@ class Client {
 
   constructor(url = 'redis://127.0.0.1:6379', options = {}) {
     const { place, secure, user, password, database } = parse(url)
-    if (options.tls !== undefined && !secure) {
+    if (options.tls != null && !secure) {
       throw Object.assign(new TypeError('options for TLS need a URL that begins with rediss://'), {
         code: 'ERR_INVALID_ARG_VALUE',
       })
@@ -181,17 +197,18 @@ class Client {
     const tlsOptions = secure ? { ...(net.isIP(place.host) ? {} : { servername: place.host }), ...options.tls } : null
     const settings = { database, user, password }
     for (const name of ['leaseMs', 'waiterMs', 'claimMs', 'responseMs', 'connectMs']) {
-      settings[name] = options[name] === undefined ? 0 : number(name, options[name], 1, LONGEST_MS)
+      settings[name] = options[name] == null ? 0 : number(name, options[name], 1, LONGEST_MS)
     }
     const { offlineMs } = options
-    if (offlineMs !== undefined)
+    if (offlineMs != null)
       settings.offlineMs = offlineMs === Infinity ? FOREVER : number('offlineMs', offlineMs, 1, LONGEST_MS)
     for (const name of ['user', 'password', 'clientId', 'clientName']) {
-      if (options[name] !== undefined) settings[name] = String(options[name])
+      if (options[name] != null) settings[name] = textOf(name, options[name])
     }
     settings.listen = options.listen ? 1 : 0
     this.#engine = new Engine(place, tlsOptions, settings)
-    if (this.#engine.status !== OK) throw errorOf(this.#engine.status, 'the options of the client')
+    if (this.#engine.status !== OK) throw errorOf(this.#engine.status, 'the client')
+    forgotten.register(this, this.#engine)
   }
 
   get connected() {
@@ -264,10 +281,9 @@ class Client {
     })
   }
 
-  close({ timeout = 2000 } = {}) {
-    this.#closing ??= new Promise((resolve) => {
-      this.#engine.close(number('timeout', timeout, 0, LONGEST_MS), resolve)
-    })
+  async close({ timeout = 2000 } = {}) {
+    const most = number('timeout', timeout, 0, LONGEST_MS)
+    this.#closing ??= new Promise((resolve) => this.#engine.close(most, resolve))
     return this.#closing
   }
 

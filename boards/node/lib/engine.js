@@ -262,8 +262,9 @@ class Engine {
   }
 
   #send() {
+    const t = now() // once: a new time would be a tick, which looks at each lock that is due
     while (!this.#isFull) {
-      const size = wasm.output(this.core, now())
+      const size = wasm.output(this.core, t)
       if (size === 0) return
       const at = wasm.output_at(this.core)
       // a copy: the socket may keep it for longer than the core does

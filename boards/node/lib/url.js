@@ -7,11 +7,14 @@ function wrong(why) {
 }
 
 function decode(what, text) {
+  let decoded
   try {
-    return decodeURIComponent(text)
+    decoded = decodeURIComponent(text)
   } catch {
     throw wrong(`its ${what} has a '%' that begins no character`)
   }
+  if (decoded.includes('\0')) throw wrong(`its ${what} has a NUL`)
+  return decoded
 }
 
 function database(text) {

@@ -3,6 +3,7 @@
 // The package for Node with a real server that works: what each call does, beside clients in C.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import net from 'node:net'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import {
@@ -165,6 +166,25 @@ test('thousands of locks at a time', async () => {
   assert.ok(holds.every((hold) => hold.remaining > 0))
   await Promise.all(holds.map((hold) => hold.release()))
   assert.equal(await raw.call('EXISTS', ...names), 0)
+})
+
+// The processor's time for `count` locks at once, their release and the end of their client, `rounds` times.
+async function timeOf(count, rounds) {
+  const began = process.cpuUsage()
+  for (let round = 0; round < rounds; round++) {
+    const other = new Client(url)
+    const holds = await Promise.all(Array.from({ length: count }, (_, i) => other.lock(`linear:${i}`)))
+    await Promise.all(holds.map((hold) => hold.release()))
+    await other.close()
+  }
+  return process.cpuUsage(began).user
+}
+
+test('ten times as many locks take ten times as long, and not a hundred times', async () => {
+  const few = await timeOf(1000, 5)
+  const many = await timeOf(10000, 1)
+  console.log(`# 10000 locks take ${((5 * many) / few).toFixed(1)} times as long as 1000`)
+  assert.ok(many < 8 * few, `${many} us, and five times 1000: ${few} us`)
 })
 
 test('an aborted wait leaves the queue', async () => {
@@ -358,6 +378,24 @@ test('a hold that is garbage collected is released, with a warning', async () =>
   await short.close()
 })
 
+test('a client that is garbage collected is closed', async () => {
+  const connected = async () => / name=dropped /.test(await raw.call('CLIENT', 'LIST'))
+  const use = async () => {
+    const dropped = new Client(url, { clientName: 'dropped' })
+    await dropped.using('dropped', () => {})
+    return dropped.lock('dropped')
+  }
+  const holds = [await use()]
+  await collectAll()
+  assert.ok(await connected(), 'a hold keeps its client')
+  await holds.pop().release()
+  await until(async () => {
+    await collectAll()
+    return !(await connected())
+  }, 'the end of its connection')
+  assert.equal(await raw.call('EXISTS', 'dropped'), 0)
+})
+
 test('a holder is asked', async () => {
   const listening = new Client(url, { listen: true })
   const hold = await listening.lock('q')
@@ -396,6 +434,44 @@ test('arguments out of their range are refused', async () => {
   assert.throws(() => new Client(url, { waiterMs: 1 }), { name: 'RangeError', code: 'FAIRLOCK_INVALID' })
   assert.throws(() => new Client(url, { clientId: 'a:b' }), { code: 'FAIRLOCK_INVALID' })
   assert.throws(() => new Client(url, { leaseMs: 'long' }), { name: 'TypeError' })
+  for (const name of ['user', 'password', 'clientId', 'clientName']) {
+    assert.throws(() => new Client(url, { [name]: 7 }), { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' })
+    assert.throws(() => new Client(url, { [name]: 'a\0b' }), { name: 'TypeError', code: 'ERR_INVALID_ARG_VALUE' })
+  }
+})
+
+test('null stands for an option that is not given', async () => {
+  const names = ['user', 'password', 'clientId', 'clientName', 'leaseMs', 'waiterMs', 'claimMs', 'offlineMs', 'tls']
+  const other = new Client(url, Object.fromEntries(names.map((name) => [name, null])))
+  await other.using('null', async (hold) => {
+    assert.ok(hold.remaining > 20000)
+    assert.doesNotMatch((await raw.call('HKEYS', 'null'))[0], /null/)
+  })
+  await other.close()
+})
+
+test('a wrong timeout of close does not keep the client open for ever', async () => {
+  const other = new Client(url)
+  await other.connect()
+  for (const timeout of [NaN, -1, Infinity]) {
+    await assert.rejects(other.close({ timeout }), { name: 'RangeError', code: 'ERR_OUT_OF_RANGE' })
+  }
+  await assert.rejects(other.close({ timeout: '1' }), { name: 'TypeError' })
+  await other.using('still', () => {})
+  await other.close({ timeout: 1000 })
+  await other.close()
+  await assert.rejects(other.lock('still'), fairlock.ClosedError)
+})
+
+test('a wait that ends before there is a connection', async () => {
+  const silent = net.createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => silent.on('listening', resolve))
+  const other = new Client(`redis://127.0.0.1:${silent.address().port}`)
+  for (const wait of [1, 200]) {
+    await rejects(other.lock('early', { wait }), fairlock.ConnectionError, 'FAIRLOCK_UNREACHABLE')
+  }
+  await other.close()
+  silent.close()
 })
 
 test('URLs', async () => {
@@ -415,6 +491,9 @@ test('URLs', async () => {
     'unix://relative',
     'unix:///s?x=1',
     'redis://u%:p@h',
+    'redis://u:p%00@h',
+    'redis://h\0',
+    'unix:///a%00b',
     7,
   ]) {
     assert.throws(() => new Client(wrong), { name: 'TypeError', code: 'ERR_INVALID_URL' }, `${wrong}`)

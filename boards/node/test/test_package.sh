@@ -69,6 +69,10 @@ test_examples_of_the_readme() {
   [ "$(redis exists invoice:7)" = 0 ] || fail "it still holds"
 }
 
+test_links_of_the_readme() {
+  expect 0 sh tests/languages/links.sh "$package/README.md" "$package"
+}
+
 # compile FILE OPTION...: strictly, with the types of the oldest Node, as both kinds of library of the compiler
 compile() {
   file=$1
@@ -95,4 +99,4 @@ test_layout() {
     $(sh tests/tools/sources.sh 'boards/node/*.js' 'boards/node/*.mjs' 'boards/node/*.ts' 'boards/node/*.mts')
 }
 
-run_tests the_same_bytes the_same_wasm_in_another_folder wasm_imports_nothing installed_by_import_and_require examples_of_the_readme types layout
+run_tests the_same_bytes the_same_wasm_in_another_folder wasm_imports_nothing installed_by_import_and_require examples_of_the_readme links_of_the_readme types layout

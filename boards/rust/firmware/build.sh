@@ -9,7 +9,7 @@ target=thumbv7m-none-eabi
 cd "$(dirname "$0")"
 # Whoever has a Rust beside Debian's that has neither.
 has() {
-  [ -e "$("$1" --print sysroot 2>/dev/null)/$2" ]
+  command -v "$1" >/dev/null && [ -e "$("$1" --print sysroot)/$2" ]
 }
 for rustc in rustc /usr/bin/rustc none; do
   if [ $rustc = none ]; then

@@ -160,7 +160,7 @@ impl Builder {
         tls_name: 10,
     }
     times! {
-        /// The lease of a hold that is renewed. Default: 30 s; with servers that move, 60 s.
+        /// The lease of a hold that is renewed: 100 ms to 12 days. Default: 30 s; with servers that move, 60 s.
         lease: 0,
         /// After so long a silence a waiter loses its place: 2 s to 10 min. Default: 5 s.
         waiter: 1,

@@ -96,9 +96,10 @@ class Lock(BaseLock["Client"]):
     ) -> Hold:
         """Waits in line for up to `wait` seconds. 0: a try; None: without a limit.
 
-        lease: after so many seconds the hold ends; None: that of the client, which is renewed
-        until the release. What is not given is as Client.lock() had it. Raises Busy (a try),
-        Timeout, or why the server does not serve.
+        lease: after so many seconds, 0.1 to 12 days, the hold ends; None: that of the client, which
+        is renewed until the release. What is not given is as Client.lock() had it. Raises Busy (a
+        try), Timeout, or why the server does not serve; Unreachable also if the wait ends before
+        there is a connection.
         """
         wait_ms, lease_ms = self._times(wait, lease)
         core = self._client._core()
@@ -211,14 +212,16 @@ class Client(BaseClient[Hold]):
     own.
 
     url: redis://[user:password@]host[:port][/db], rediss:// with TLS, unix:///path,
-    redis+sentinel://host,.../name, redis+cluster://host,... Times are in seconds; None stands for
-    the default.
+    redis+sentinel://host,.../name, redis+cluster://host,... Times are in seconds, at most 12 days;
+    None stands for the default.
 
-    lease      after so long without a renewal a hold ends: 30, with Sentinel and Cluster 60
-    waiter     a waiter that is silent for so long loses its place: 5
-    claim      a handover that is not confirmed within this goes to the next in line: waiter
+    lease      after so long without a renewal a hold ends, 0.1 and more: 30, with Sentinel and
+               Cluster 60
+    waiter     a waiter that is silent for so long loses its place, 2 to 600: 5
+    claim      a handover that is not confirmed within this goes to the next in line, 1 to waiter:
+               waiter
     response   after so long without an answer the connection is taken for dead: 0.4 waiter
-    connect    how long connecting may take: waiter, with servers that move 1
+    connect    how long connecting may take, at most 3 days: waiter, with servers that move 1
     offline    an operation fails after so long without a useful answer: 2 waiter, and 60 with
                servers that move; math.inf: never
     keep       for so long an uncontended lock is kept after its release, so that the next acquire
@@ -257,8 +260,8 @@ class Client(BaseClient[Hold]):
     ) -> Lock:
         """A lock by its name, for `with` and acquire(), which say what wait and lease mean.
 
-        shared: with any number of others who share it, as readers do. limit: with so many at most,
-        as a semaphore. Sends nothing.
+        name: 1 to 4096 bytes, not wholly in braces. shared: with any number of others who share it,
+        as readers do. limit: with so many at most, 1 to 1000, as a semaphore. Sends nothing.
         """
         return Lock(self, key_of(name, shared, limit), wait, lease)
 

@@ -110,7 +110,10 @@ class Core:
         strings = []
 
         def text(field: str, value: Text) -> None:
-            strings.append(ffi.new("char[]", os.fsencode(value)))
+            encoded = os.fsencode(value)
+            if b"\0" in encoded:  # where it would end in C
+                raise Invalid(field, text="there is a NUL in it")
+            strings.append(ffi.new("char[]", encoded))
             setattr(given, field, strings[-1])
 
         text("url", url)
@@ -136,7 +139,7 @@ class Core:
                 raise Unsupported(
                     text="this build has no TLS, or found no OpenSSL 3: see the README"
                 )
-            raise Invalid(words)
+            raise Invalid(text=words)
         return ffi.gc(client, lib.fairlock_drop_client)
 
     def failure(self, status: int, what: str) -> Error:
@@ -431,8 +434,8 @@ def left_with(lost: Lost, raised: BaseException | None) -> None:
 
 
 def key_of(name: Name, shared: bool, limit: int | None) -> tuple[bytes, int]:
-    if limit is not None and not 1 <= limit <= 0x3FFFFFFF:
-        raise Invalid(f"limit={limit!r}")
+    if limit is not None and not 1 <= limit <= 1000:  # FAIRLOCK_LIMIT_MAX
+        raise Invalid(f"limit={limit!r}", "1 to 1000")
     of_c = limit if limit is not None else 0 if shared else lib.FLS_EXCLUSIVE
     if isinstance(name, str):
         name = name.encode()

@@ -101,9 +101,10 @@ class Lock(BaseLock["Client"]):
     ) -> Hold:
         """Waits in line for up to `wait` seconds. 0: a try; None: without a limit.
 
-        lease: after so many seconds the hold ends; None: that of the client, which is renewed
-        until the release. What is not given is as Client.lock() had it. Raises Busy (a try),
-        Timeout, or why the server does not serve.
+        lease: after so many seconds, 0.1 to 12 days, the hold ends; None: that of the client, which
+        is renewed until the release. What is not given is as Client.lock() had it. Raises Busy (a
+        try), Timeout, or why the server does not serve; Unreachable also if the wait ends before
+        there is a connection.
         """
         wait_ms, lease_ms = self._times(wait, lease)
         client = self._client
@@ -174,8 +175,8 @@ class Client(BaseClient[Hold]):
     ) -> Lock:
         """A lock by its name, for `async with` and acquire(), which say what wait and lease mean.
 
-        shared: with any number of others who share it, as readers do. limit: with so many at most,
-        as a semaphore. Sends nothing.
+        name: 1 to 4096 bytes, not wholly in braces. shared: with any number of others who share it,
+        as readers do. limit: with so many at most, 1 to 1000, as a semaphore. Sends nothing.
         """
         return Lock(self, key_of(name, shared, limit), wait, lease)
 
