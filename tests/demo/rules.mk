@@ -8,6 +8,7 @@ $(call needs,demo demo-picture,$(firstword $(CC))=gcc $(firstword $(CC))=libc6-d
 $(call needs,demo,$(if $(URL),,$(BUILD)/redis-server))
 $(call needs,demo-picture tests/demo/check.sh,$(BUILD)/redis-server)
 $(call needs,demo-picture tests/demo/check.sh,libxml2-utils)
+$(call needs,demo-picture,util-linux hostname)
 export BUILD
 
 $(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(SUPPORT) $(BUILD)/liblock.a
@@ -38,8 +39,8 @@ demo: ## see the lock at work: eight contenders, two killed; SCENE=shared: reade
 PICTURE = $(if $(filter shared,$(SCENE)),shared,timeline)
 
 .PHONY: demo-picture
-demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds, or with SCENE=shared shared.svg
-	@$(MAKE) --no-print-directory -s $(DEMO) $(BUILD)/redis-server
-	@$(DEMO) --server $(BUILD)/redis-server --pace 900 $(if $(filter shared,$(SCENE)),--shared) --svg $(BUILD)/$(PICTURE).svg
+demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds, or with SCENE=shared shared.svg, or with PICTURE=history history.svg
+	@$(MAKE) --no-print-directory -s $(DEMO) $(BUILD)/redis-server $(if $(filter history,$(PICTURE)),all)
+	@$(if $(filter history,$(PICTURE)),sh tests/demo/history.sh,$(DEMO) --server $(BUILD)/redis-server --pace 900 $(if $(filter shared,$(SCENE)),--shared) --svg) $(BUILD)/$(PICTURE).svg
 	@xmllint --nonet --noout $(BUILD)/$(PICTURE).svg
 	@cp $(BUILD)/$(PICTURE).svg tests/demo/$(PICTURE).svg
