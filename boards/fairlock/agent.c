@@ -538,6 +538,7 @@ static void tell_acquired(struct hold *hold)
       place++;
     message.token = fairlock_token(&place->lock.handle);
     fairlock_id(&place->lock.handle, message.holder, sizeof message.holder);
+    session_current(hold->session, message.address);
     tell(hold, &message);
   }
 }

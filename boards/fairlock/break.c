@@ -22,6 +22,7 @@
 #include "command.h"
 #include "fairlock_operate.h"
 #include "inspection.h"
+#include "record.h"
 #include "text.h"
 
 #define MOST_WAIT_MS 86400000U
@@ -44,6 +45,8 @@ struct breaking {
   uint64_t *asked; /* the tokens of the holds whose holders were asked */
   size_t asked_count;
   bool readable; /* the library could read the lock's keys */
+  struct record record;
+  char who[64]; /* user@host */
 };
 
 static const struct option_row options[] = {
@@ -224,6 +227,44 @@ static void say_broken(const struct breaking *breaking, const struct holder *end
   putchar('\n');
 }
 
+/* Writes to the history, if somebody keeps one, or FAIRLOCK_HISTORY says so, who has ended a hold. */
+static void record_broken(struct breaking *breaking, const struct holder *ended)
+{
+  char address[ADDRESS_SIZE];
+  struct entry_words *entry = record_next(&breaking->record, breaking->name);
+  if (entry == NULL) return;
+  session_address(&breaking->session, FAIRLOCK_OK, address);
+  record_number(entry, RECORD_BROKEN, ended->token);
+  record_text(entry, RECORD_ID, ended->party.id);
+  record_text(entry, RECORD_BY, breaking->who);
+  if (breaking->reason != NULL) record_text(entry, RECORD_REASON, breaking->reason);
+  record_write(&breaking->record, address);
+}
+
+/* Who we are: it goes with what we do, and proves nothing. */
+static void find_who(char *who, size_t size)
+{
+  struct utsname host;
+  const char *user = from_environment("SUDO_USER");
+  if (user == NULL) user = from_environment("USER");
+  snprintf(who, size, "%.31s@%.31s", user != NULL ? user : "?",
+           uname(&host) == 0 ? host.nodename : "?");
+}
+
+/*
+ * Without FAIRLOCK_HISTORY the history is written to only if there is one; and not by a user of the
+ * URL, whose rights may be for less: the server would log that it has refused the attempt.
+ */
+static int prepare_record(struct breaking *breaking, const struct command_line *line)
+{
+  struct record *record = &breaking->record;
+  if (!record_default(line, &record->most)) return EXIT_USAGE;
+  record->only_existing = record->most == 0;
+  if (record->only_existing && breaking->session.config.user == NULL) record->most = RECORD_ENTRIES;
+  find_who(breaking->who, sizeof breaking->who);
+  return record_prepare(record, &breaking->session, line);
+}
+
 /* Ends each of the holds that are meant. Those that have ended before are passed over. */
 static int end_each(struct breaking *breaking)
 {
@@ -236,6 +277,7 @@ static int end_each(struct breaking *breaking)
     if (status == FAIRLOCK_NOT_HELD) continue;
     if (status != FAIRLOCK_OK) break;
     say_broken(breaking, &breaking->meant[i]);
+    record_broken(breaking, &breaking->meant[i]);
     ended++;
   }
   if (seen->shared && ended > 0)
@@ -254,8 +296,10 @@ static int end_any(struct breaking *breaking)
   if (status == FAIRLOCK_NOT_HELD) return all_gone(breaking);
   if (status != FAIRLOCK_OK) return session_complain(&breaking->session, status);
   if (!breaking->readable) printf("%s: broken; its holder could not be read\n", breaking->shown);
-  for (size_t i = 0; i < breaking->meant_count; i++)
+  for (size_t i = 0; i < breaking->meant_count; i++) {
     say_broken(breaking, &breaking->meant[i]);
+    record_broken(breaking, &breaking->meant[i]);
+  }
   return EXIT_DONE;
 }
 
@@ -430,6 +474,7 @@ int break_command(int argc, char **argv)
   if (breaking.name == NULL) return EXIT_USAGE;
   int status = settle(&breaking, &line);
   if (status == EXIT_DONE) status = session_prepare(&breaking.session, &line);
+  if (status == EXIT_DONE) status = prepare_record(&breaking, &line);
   if (status == EXIT_DONE) status = session_connect(&breaking.session);
   if (status == EXIT_DONE) {
     breaking.shown = printable(breaking.name, strlen(breaking.name));

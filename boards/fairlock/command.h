@@ -26,6 +26,10 @@
  *   list_metrics.c writes metrics of all locks
  *   exposition.c   the format and the files of metrics, for run and list
  *   load.c         `fairlock load`
+ *
+ *   record.c       writes the history of a lock, for run and break
+ *   history.c      `fairlock history`: reads it
+ *   history_svg.c  draws it
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -59,6 +63,7 @@ int status_command(int argc, char **argv);
 int watch_command(int argc, char **argv);
 int list_command(int argc, char **argv);
 int break_command(int argc, char **argv);
+int history_command(int argc, char **argv);
 int load_command(int argc, char **argv);
 
 /* Prints "fairlock: " and a line to stderr. */

@@ -84,7 +84,7 @@ _fairlock()
     offered="term kill ignore"
   elif [[ ${words[last - 1]} == --on-ask ]]; then
     offered="term int hup quit usr1 usr2 kill ignore"
-  elif [[ ${words[last - 1]} =~ ^--(password-file|sentinel-password-file|metrics-file|cacert|cert|key|state)$ || $subcommand$operands == release0 && $word != -* ]]; then
+  elif [[ ${words[last - 1]} =~ ^--(password-file|sentinel-password-file|metrics-file|cacert|cert|key|state|svg)$ || $subcommand$operands == release0 && $word != -* ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
     return
   elif [[ ${words[last - 1]} == --cacertdir ]]; then
@@ -93,14 +93,14 @@ _fairlock()
   elif ((i > last)) && [[ ${words[last - 1]} != --and ]]; then
     return # the value of an option
   elif [[ -z $subcommand ]]; then
-    offered="run hold acquire release status watch list break load --help --version"
+    offered="run hold acquire release status watch list break history load --help --version"
   elif [[ $word == -* && ($subcommand != run || $operands == 0) ]]; then
     offered=$("${words[0]}" "$subcommand" --help 2>/dev/null |
       sed -n 's/^ *\(-[a-zA-Z0-9], \)\{0,1\}\(--[a-z-]*\).*/\2/p')
   elif [[ $subcommand == run && $operands != 0 ]]; then
     mapfile -t COMPREPLY < <(compgen -c -- "$word")
     return
-  elif [[ ${words[last - 1]} == --and || $subcommand == status || ($subcommand =~ ^(run|hold|acquire|watch|break)$ && $operands == 0) ]]; then
+  elif [[ ${words[last - 1]} == --and || $subcommand == status || ($subcommand =~ ^(run|hold|acquire|watch|break|history)$ && $operands == 0) ]]; then
     ((known == 0)) || _fairlock_names "$2"
     return
   fi

@@ -23,6 +23,7 @@
 #include "inspection.h"
 #include "list.h"
 #include "query.h"
+#include "record.h"
 #include "text.h"
 
 /* How many keys the server looks at for one page: the COUNT of SCAN. */
@@ -114,10 +115,18 @@ static const char both_prefixes[] = "[fr][ae][id][ri][ls][os][co][kn][:_]*";
 
 /* Candidates */
 
+/* True for the key of a history, which is that of no lock. */
+static bool is_history(const uint8_t *key, size_t size)
+{
+  size_t prefix = sizeof RECORD_PREFIX - 1;
+  return size > prefix && memcmp(key, RECORD_PREFIX, prefix) == 0;
+}
+
 /* Finds the lock of a key, which has its name in braces unless that has one. False: none. */
 static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
 {
   size_t prefix = sizeof notes_prefix - 1;
+  if (is_history(key, size)) return false;
   if (size > prefix && memcmp(key, notes_prefix, prefix) == 0) {
     found->queue = false;
   } else {

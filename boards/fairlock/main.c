@@ -25,6 +25,7 @@ static const char help[] =
     "       fairlock watch [OPTION]... NAME\n"
     "       fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]\n"
     "       fairlock break [--token N|--holder ID] [--ask|--yes] [OPTION]... NAME\n"
+    "       fairlock history [--since T] [--json] [--svg FILE] [OPTION]... NAME\n"
     "       fairlock load [--json] [OPTION]...\n"
     "       fairlock --version\n"
     "\n"
@@ -38,6 +39,7 @@ static const char help[] =
     "  watch    the same, live\n"
     "  list     print which locks are held or waited for\n"
     "  break    end somebody else's hold, or ask for its end\n"
+    "  history  print who has held a lock, and who has waited for it\n"
     "  load     load the scripts, for firmware that is built without them\n"
     "\n"
     "The server is named by --url or FAIRLOCK_URL: redis://[user:password@]host[:port][/db],\n"
@@ -51,7 +53,8 @@ static const struct {
 } commands[] = {
     {"run", run_command},         {"hold", hold_command},     {"acquire", acquire_command},
     {"release", release_command}, {"status", status_command}, {"watch", watch_command},
-    {"list", list_command},       {"break", break_command},   {"load", load_command},
+    {"list", list_command},       {"break", break_command},   {"history", history_command},
+    {"load", load_command},
 };
 
 static bool with_times;
@@ -94,6 +97,7 @@ void print_time(FILE *to, int64_t ms, const char *format)
 
 static void print_line(int64_t at_ms, const char *format, va_list arguments)
 {
+  flockfile(stderr); /* that of another thread is another line */
   fputs("fairlock: ", stderr);
   if (with_times) {
     print_time(stderr, at_ms, "%Y-%m-%d %H:%M:%S");
@@ -101,6 +105,7 @@ static void print_line(int64_t at_ms, const char *format, va_list arguments)
   }
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
+  funlockfile(stderr);
 }
 
 void complain(const char *format, ...)
@@ -169,14 +174,14 @@ int main(int argc, char **argv)
     return end_output(EXIT_DONE);
   }
   if (*command == 0 || size_of_common_option(command) > 0)
-    complain(
-        "a subcommand is missing: run, hold, acquire, release, status, watch, list, break or load");
+    complain("a subcommand is missing: run, hold, acquire, release, status, watch, list, break, "
+             "history or load");
   else if (*command == '-')
     complain("%s cannot come before the subcommand, only options of all subcommands, such as --url",
              command);
   else
     complain("there is no subcommand '%s', only run, hold, acquire, release, status, watch, list, "
-             "break and load",
+             "break, history and load",
              command);
   fputs("Try 'fairlock --help'.\n", stderr);
   return EXIT_USAGE;

@@ -90,8 +90,9 @@ static void print_row(const struct option_row *row, bool with_letter)
 {
   char names[64];
   const char letter[] = {'-', (char)row->letter, ',', ' ', 0};
+  bool spaced = row->value != NULL && row->kind != OPTION_MAYBE;
   int size = snprintf(names, sizeof names, "  %s--%s%s%s", with_letter ? letter : "", row->name,
-                      row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
+                      spaced ? " " : "", row->value != NULL ? row->value : "");
   fputs(names, stdout);
   if (size < HELP_INDENT) printf("%*s", HELP_INDENT - size, "");
   else printf("\n%*s", HELP_INDENT, "");
@@ -244,6 +245,10 @@ static bool take(const struct command_line *line, const struct option_row *row, 
                          row->most > 0 ? row->most : FAIRLOCK_DURATION_MAX_MS, target);
   case OPTION_COUNT:
     return parse_count(line, option, "a number", value, row->least, row->most, target);
+  case OPTION_MAYBE:
+    *(uint32_t *)target = row->without;
+    return value == NULL ||
+           parse_count(line, option, "a number", value, row->least, row->most, target);
   case OPTION_STATUS:
     return parse_count(line, option, "an exit status", value, 0, 255, target);
   case OPTION_CHOICE:
@@ -277,7 +282,9 @@ static void describe(const struct rows *rows, bool name_ends, char *letters, str
     const struct option_row *row = rows->row[i];
     bool value = takes_value(row);
     options[i] = (struct option){.name = row->name,
-                                 .has_arg = value ? required_argument : no_argument,
+                                 .has_arg = row->kind == OPTION_MAYBE ? optional_argument
+                                            : value                   ? required_argument
+                                                                      : no_argument,
                                  .val = row->letter != 0 ? row->letter : LONG_ONLY + (int)i};
     if (row->letter == 0) continue;
     *letters++ = (char)row->letter;

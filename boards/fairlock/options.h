@@ -20,6 +20,7 @@ enum option_kind {
   OPTION_URL,      /* char *, allocated. The argument's password is overwritten             */
   OPTION_SECONDS,  /* uint32_t, in ms, from `least` to `most` (0: what the library takes)   */
   OPTION_COUNT,    /* uint32_t: a whole number from `least` to `most`                       */
+  OPTION_MAYBE,    /* the same; without "=" and a number, `without`                         */
   OPTION_STATUS,   /* uint32_t: an exit status                                              */
   OPTION_CHOICE,   /* int: the number of one of `choices`                                   */
   OPTION_HELP      /* it has none: the help is printed                                      */
@@ -37,7 +38,7 @@ struct option_row {
   size_t target;     /* the offset of what it sets, in the subcommand's struct        */
   const char *value; /* what the help calls its value; NULL: it has none              */
   const char *help;  /* what the help says, in lines; NULL: it does not mention it    */
-  uint32_t least, most;
+  uint32_t least, most, without;
   const struct choice *choices;
   unsigned only; /* the bits of command_line.kind that have it; 0: all */
 };

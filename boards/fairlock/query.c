@@ -26,6 +26,14 @@ static struct word word(const char *text)
   return (struct word){text, strlen(text)};
 }
 
+/* True if a step that began then has taken too long, or all steps have. */
+static bool is_late(const struct query *query, uint32_t began, uint32_t most_ms)
+{
+  uint32_t now = port_clock_ms();
+  return now - began > most_ms ||
+         (query->budget_ms > 0 && now - query->opened_at > query->budget_ms);
+}
+
 static int send_all(struct query *query)
 {
   const struct port_transport *below = query->session->below;
@@ -34,7 +42,7 @@ static int send_all(struct query *query)
   while (sent < query->unsent) {
     int took = below->send(below->context, query->send + sent, query->unsent - sent);
     if (took > 0) sent += (size_t)took;
-    else if (took != PORT_WOULD_BLOCK || port_clock_ms() - began > ANSWER_MS)
+    else if (took != PORT_WOULD_BLOCK || is_late(query, began, ANSWER_MS))
       return FAIRLOCK_UNREACHABLE;
     else (void)poll(NULL, 0, 1);
   }
@@ -79,7 +87,7 @@ static int receive(struct query *query)
       return FAIRLOCK_OK;
     }
     if (got == PORT_UNTRUSTED) return FAIRLOCK_UNTRUSTED;
-    if (got != PORT_WOULD_BLOCK || port_clock_ms() - began > ANSWER_MS) return FAIRLOCK_UNREACHABLE;
+    if (got != PORT_WOULD_BLOCK || is_late(query, began, ANSWER_MS)) return FAIRLOCK_UNREACHABLE;
   }
 }
 
@@ -202,7 +210,7 @@ static int connect_to(struct query *query)
     if (status == PORT_OK) return FAIRLOCK_OK;
     if (status == PORT_UNTRUSTED) return FAIRLOCK_UNTRUSTED;
     bool goes_on = status == PORT_WOULD_BLOCK || status == PORT_NEEDS_INPUT;
-    if (!goes_on || port_clock_ms() - began > CONNECT_MS) return FAIRLOCK_UNREACHABLE;
+    if (!goes_on || is_late(query, began, CONNECT_MS)) return FAIRLOCK_UNREACHABLE;
   }
 }
 
@@ -210,6 +218,7 @@ int query_open(struct query *query, const char *address)
 {
   snprintf(query->address, sizeof query->address, "%s", address);
   resp_decoder_init(&query->decoder, QUERY_TEXT_MAX);
+  query->opened_at = port_clock_ms();
   query->start = 0;
   query->end = 0;
   query->unsent = 0;

@@ -14,12 +14,15 @@
 #define QUERY_TEXT_MAX 8192U
 
 /* The most words of a request, and room for the longest request. */
-#define QUERY_WORDS_MAX   6
+#define QUERY_WORDS_MAX   16
 #define QUERY_REQUEST_MAX 16384U
 
 struct query {
   /* prepared by session_second() */
   struct session *session;
+
+  /* what all takes from query_open() on, in ms, at most, and when that was; 0: it is not limited */
+  uint32_t budget_ms, opened_at;
 
   /* whether the server is a node of a cluster, and whether a connection was made */
   bool cluster, connected;

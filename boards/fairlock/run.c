@@ -26,6 +26,7 @@
 #include "fairlock_share.h"
 #include "hold.h"
 #include "options.h"
+#include "record.h"
 #include "signals.h"
 #include "system.h"
 #include "text.h"
@@ -68,7 +69,7 @@ enum kind { RUN = 1, HOLD = 2, ACQUIRE = 4 };
 /* What the command line says, as long as it is parsed. */
 struct given {
   bool nonblock, exclusive;
-  uint32_t replicas;
+  uint32_t replicas, history;
   const char *string, *id;
 };
 
@@ -92,15 +93,18 @@ struct run {
   enum heirs heirs;
   struct grant grants[MOST_LOCKS];
   size_t granted;
-  int64_t acquired_at; /* in long_clock_ms() */
-  int cancelled_by;    /* the signal that ended the wait; 0: none */
-  int ended_by;        /* the signal that ended the wait, or the command; 0: none */
-  int agent_stopped;   /* looks in a row that found the agent stopped, before it held the lock */
+  int64_t requested_at, acquired_at; /* in long_clock_ms(); 0: not yet */
+  bool left;                         /* the wait was given up */
+  int cancelled_by;                  /* the signal that ended the wait; 0: none */
+  int ended_by;                      /* the signal that ended the wait, or the command; 0: none */
+  int agent_stopped; /* looks in a row that found the agent stopped, before it held the lock */
 
   /* events that were reported since the last connection was made */
   struct agent_message told[MOST_TOLD];
   size_t told_count;
   struct session session;
+  struct record record;
+  char address[ADDRESS_SIZE]; /* of the server that has served us last; "": that of the URL */
   struct agent agent;
   struct terminal terminal;
   struct child child;
@@ -194,6 +198,11 @@ static const struct option_row options[] = {
     {"metrics-file", 0, OPTION_TEXT, OF(metrics_file), "FILE",
      .help = "write counters to FILE, every 10 s and at the end, in Prometheus's\n"
              "format; as JSON if its name ends with .json"},
+    {"history", 0, OPTION_MAYBE, OF(given.history), "[=N]",
+     .help = "write to the lock's history, of at most about N entries, which\n"
+             "fairlock history prints. N without a value: 1000; 0: write none.\n"
+             "Default: $FAIRLOCK_HISTORY, 0",
+     .most = RECORD_MOST_ENTRIES, .without = RECORD_ENTRIES},
     {"replicas", 0, OPTION_COUNT, OF(given.replicas), "N",
      .help = "hold the lock only while N replicas acknowledge it. N should\n"
              "be all that could be promoted. Default: $FAIRLOCK_REPLICAS, 0",
@@ -299,15 +308,18 @@ static int settle_options(struct run *run, const struct command_line *line)
   return EXIT_DONE;
 }
 
-/* Takes the number of replicas and the id, from the environment if no option has them. */
-static int settle_defaults(const struct given *given, struct command_line *line)
+/* Takes what the environment has if no option has it. */
+static int settle_defaults(struct run *run, struct command_line *line)
 {
+  const struct given *given = &run->given;
   const char *replicas = from_environment("FAIRLOCK_REPLICAS");
   const char *id = from_environment("FAIRLOCK_ID");
   if (given->replicas != NOT_GIVEN) line->replicas = given->replicas;
   else if (replicas != NULL && !parse_count(line, "FAIRLOCK_REPLICAS", "a number", replicas, 0,
                                             MOST_REPLICAS, &line->replicas))
     return EXIT_USAGE;
+  run->record.most = given->history;
+  if (given->history == NOT_GIVEN && !record_default(line, &run->record.most)) return EXIT_USAGE;
   line->id = given->id != NULL ? given->id : id;
   bool good =
       line->id == NULL || good_id(line, given->id != NULL ? "--id" : "FAIRLOCK_ID", line->id);
@@ -376,12 +388,14 @@ static int parse(struct run *run, enum kind kind, int argc, char **argv)
   run->conflict_status = EXIT_CONFLICT;
   run->lost_status = EXIT_LOST;
   run->given.replicas = NOT_GIVEN;
+  run->given.history = NOT_GIVEN;
   int status = parse_options(&line, run, argc, argv);
   if (status == EXIT_DONE) status = take_arguments(run, &line);
   if (status == EXIT_DONE) status = settle_options(run, &line);
-  if (status == EXIT_DONE) status = settle_defaults(&run->given, &line);
+  if (status == EXIT_DONE) status = settle_defaults(run, &line);
   if (status == EXIT_DONE && kind != RUN) status = hold_prepare(&run->holding, &line);
   if (status == EXIT_DONE) status = session_prepare(&run->session, &line);
+  if (status == EXIT_DONE) status = record_prepare(&run->record, &run->session, &line);
   free(line.url);
   return status;
 }
@@ -483,6 +497,16 @@ static bool awaits_reader(const struct run *run)
   return run->kind != RUN && run->stage < RUNNING && run->cancelled_by == 0;
 }
 
+/* The history is written to the server that has served us last. */
+static void note_address(struct run *run, const struct agent_message *message)
+{
+  bool released = message->news == AGENT_RELEASED && message->status == FAIRLOCK_OK;
+  bool left = message->news == AGENT_FAILED &&
+              (message->status == FAIRLOCK_TIMEOUT || message->status == FAIRLOCK_CANCELLED);
+  if (message->news == AGENT_ACQUIRED || released || left)
+    memcpy(run->address, message->address, sizeof run->address);
+}
+
 /* Returns the next event, or an empty one after ms; negative: waits without a limit. */
 static struct event await(struct run *run, int ms)
 {
@@ -500,6 +524,7 @@ static struct event await(struct run *run, int ms)
     if (ready == 0 && left == sooner(left, tick)) return event;
     if (ready <= 0) continue; /* metrics_tick() is due, or a signal came, which is queued */
     if (sources[1].revents != 0) event.agent = agent_news(&run->agent);
+    note_address(run, &event.agent);
     if (event.agent.news == AGENT_EVENT) {
       if (is_new_event(run, &event.agent)) tell_event(run, &event.agent);
       event.agent.news = 0;
@@ -583,6 +608,7 @@ static void tell_rival(const struct run *run, const struct agent_message *messag
 static int on_failure(struct run *run, const struct agent_message *message)
 {
   reap_agent(run, message);
+  run->left = run->cancelled_by != 0;
   if (run->lock.verbose && message->news == AGENT_FAILED)
     complain("%s was not acquired: %s", run->shown, fairlock_status_text(message->status));
   if (run->cancelled_by != 0) return ended_by(run, run->cancelled_by);
@@ -609,6 +635,7 @@ static int on_failure(struct run *run, const struct agent_message *message)
     return EXIT_SYSTEM;
   }
   int status = message->status;
+  run->left = status == FAIRLOCK_TIMEOUT;
   if (message->known) tell_rival(run, message);
   if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return (int)run->conflict_status;
   return session_failed(&run->session, status, message->address, message->text);
@@ -666,6 +693,7 @@ static bool wait_for_lock(struct run *run, int *status)
     case AGENT_CONNECTED:
       if (run->lock.verbose) complain("%s is requested", run->shown);
       agent_order(&run->agent, AGENT_ACQUIRE);
+      run->requested_at = long_clock_ms();
       run->stage = ACQUIRING;
       break;
     case AGENT_ACQUIRED:
@@ -680,6 +708,46 @@ static bool wait_for_lock(struct run *run, int *status)
       return false;
     }
   }
+}
+
+/* The history */
+
+/* The begin of each hold. Nobody waits until it is written. */
+static void record_begin(struct run *run)
+{
+  static const char *const instead[] = {
+      [RUN] = "", [HOLD] = "fairlock hold", [ACQUIRE] = "fairlock acquire"};
+  const char *command = run->kind == RUN ? run->arguments[0] : instead[run->kind];
+  for (size_t i = 0; i < run->count; i++) {
+    struct entry_words *entry = record_next(&run->record, run->lock.names[i]);
+    if (entry == NULL) return;
+    record_number(entry, RECORD_BEGIN, run->grants[i].token);
+    record_text(entry, RECORD_ID, run->grants[i].holder);
+    record_number(entry, RECORD_WAITED, (uint64_t)(run->acquired_at - run->requested_at));
+    record_text(entry, RECORD_COMMAND, command);
+    if (run->lock.shared) record_number(entry, RECORD_SHARED, run->lock.limit);
+  }
+  record_start(&run->record, run->address);
+}
+
+/* The end of each hold, or that the wait was given up. */
+static void record_end(struct run *run, int status)
+{
+  bool held = run->granted == run->count && !run->left;
+  if (!record_finish(&run->record) || (!held && !run->left)) return;
+  for (size_t i = 0; i < run->count; i++) {
+    struct entry_words *entry = record_next(&run->record, run->lock.names[i]);
+    if (entry == NULL) return;
+    if (held) {
+      record_number(entry, run->hold == LOST ? RECORD_LOST : RECORD_END, run->grants[i].token);
+    } else {
+      record_text(entry, RECORD_LEFT, run->session.config.client_id);
+      record_number(entry, RECORD_WAITED, (uint64_t)(long_clock_ms() - run->requested_at));
+    }
+    record_number(entry, RECORD_STATUS, (uint64_t)status);
+  }
+  record_start(&run->record, run->address);
+  (void)record_finish(&run->record);
 }
 
 /* Second stage: while the command runs */
@@ -1009,7 +1077,7 @@ static int on_released(struct run *run, const struct agent_message *message, int
     return status;
   }
   if (message->news == AGENT_RELEASED && message->status == FAIRLOCK_LOST) {
-    metrics_lost(&run->lock.metrics);
+    lose(run);
     char *why = why_lost(message->text);
     complain("%s was lost %s: %s", run->shown,
              run->lock.at_least_ms > 0 ? "before --at-least was over" : "while the command ran",
@@ -1086,9 +1154,12 @@ static int run_under_lock(struct run *run)
 {
   int status;
   if (!wait_for_lock(run, &status)) return status;
+  run->left = true;
   if (run->cancelled_by != 0) return release(run, ended_by(run, run->cancelled_by));
   if (too_late(run)) return release(run, (int)run->lost_status);
+  run->left = false;
   start(run);
+  record_begin(run);
   status = supervise(run);
   outwait(run);
   if (run->hold != LOST && agent_let_it_end(&run->agent)) on_unkept(run, "the command has ended");
@@ -1141,6 +1212,7 @@ static int perform(enum kind kind, int argc, char **argv)
   guard_dismiss(&run.agent.guard);
   metrics_stopped(&run.lock.metrics, status);
   if (kind == ACQUIRE) hold_answer(&run.holding, run.granted > 0, status);
+  record_end(&run, status);
   for (size_t i = 0; i < run.count; i++)
     free(run.names[i]);
   free(run.shown);

@@ -472,6 +472,12 @@ int session_second(struct session *second, const struct session *session,
   return choose_tls(second, line);
 }
 
+void session_renew_password(struct session *session)
+{
+  struct secret *secret = &session->secret;
+  if (secret->file != NULL) (void)read_password(secret, secret->file, true);
+}
+
 /* Puts our transport around the real one. A Unix socket has no address to note. */
 static void note_addresses(struct session *session)
 {

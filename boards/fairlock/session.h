@@ -94,6 +94,9 @@ void session_close(struct session *session);
 int session_second(struct session *second, const struct session *session,
                    const struct command_line *line);
 
+/* Reads the password of a file again, for a second session: it may have changed meanwhile. */
+void session_renew_password(struct session *session);
+
 /*
  * The address of the server that status is about; "": not known. For UNREACHABLE and UNTRUSTED that
  * is one to which connecting has failed, if there is one; otherwise it is that of the connection.

@@ -66,10 +66,10 @@ static size_t decode(const unsigned char *bytes, size_t size, uint32_t *characte
 static const struct {
   uint32_t first, last;
 } unseen[] = {
-    {0x0000, 0x001f}, {0x007f, 0x009f},   {0x00ad, 0x00ad},   {0x034f, 0x034f},   {0x061c, 0x061c},
-    {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
-    {0x2060, 0x206f}, {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
-    {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+    {0x0000, 0x001f}, {0x007f, 0x009f}, {0x00ad, 0x00ad},   {0x034f, 0x034f},   {0x061c, 0x061c},
+    {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
+    {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
 };
 
 static bool is_printable(uint32_t character)
@@ -153,14 +153,28 @@ void print_json_bytes(FILE *to, const char *key, const void *bytes, size_t size)
   fputc('"', to);
 }
 
-void print_span(FILE *to, int64_t ms)
+/* "2 d 5 h", of a number of parts. */
+static void two_units(char text[SPAN_SIZE], int64_t parts, int64_t of, const char *one,
+                      const char *other)
+{
+  snprintf(text, SPAN_SIZE, "%" PRId64 "%s%" PRId64 "%s", parts / of, one, parts % of, other);
+}
+
+void span_text(char text[SPAN_SIZE], int64_t ms)
 {
   int64_t s = ms / 1000;
-  if (s < 10) fprintf(to, "%" PRId64 ".%" PRId64 " s", s, ms / 100 % 10);
-  else if (s < 60) fprintf(to, "%" PRId64 " s", s);
-  else if (s < 3600) fprintf(to, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
-  else if (s < 86400) fprintf(to, "%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
-  else fprintf(to, "%" PRId64 " d %" PRId64 " h", s / 86400, s / 3600 % 24);
+  if (s < 10) two_units(text, ms / 100, 10, ".", " s");
+  else if (s < 60) snprintf(text, SPAN_SIZE, "%" PRId64 " s", s);
+  else if (s < 3600) two_units(text, s, 60, " min ", " s");
+  else if (s < 86400) two_units(text, s / 60, 60, " h ", " min");
+  else two_units(text, s / 3600, 24, " d ", " h");
+}
+
+void print_span(FILE *to, int64_t ms)
+{
+  char text[SPAN_SIZE];
+  span_text(text, ms);
+  fputs(text, to);
 }
 
 static bool shows_colours(FILE *to)

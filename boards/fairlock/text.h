@@ -38,6 +38,10 @@ const char *paint(FILE *to, enum paint how);
 /* True if the word, of `size` bytes, is in a list of words that are separated by spaces. */
 bool has_word(const char *list, const char *word, size_t size);
 
+/* Writes a time in milliseconds to text, as print_span() does. */
+#define SPAN_SIZE 48
+void span_text(char text[SPAN_SIZE], int64_t ms);
+
 /* Prints a time in milliseconds: "0.8 s", "12 s", "3 min 12 s", "5 h 3 min", "2 d 5 h". */
 void print_span(FILE *to, int64_t ms);
 

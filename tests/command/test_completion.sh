@@ -29,12 +29,12 @@ in_zsh() {
 # offers COMPLETE: subcommands, and of each all options that its help lists
 offers() {
   "$1" "$fairlock" ''
-  for subcommand in run hold acquire release status watch list break load; do
+  for subcommand in run hold acquire release status watch list break history load; do
     grep -qx $subcommand "$dir/offered" || fail "not $subcommand: $(cat "$dir/offered")"
   done
   "$1" "$fairlock" st
   [ "$(cat "$dir/offered")" = status ] || fail "$(cat "$dir/offered")"
-  for subcommand in run hold acquire release status watch list break load; do
+  for subcommand in run hold acquire release status watch list break history load; do
     "$fairlock" $subcommand --help | grep -o -e '^ *\(-., \)*--[a-z-]*' | sed 's/.* //' | sort >"$dir/options"
     [ "$(wc -l <"$dir/options")" -gt 10 ] || fail "no options: $(cat "$dir/options")"
     "$1" "$fairlock" $subcommand --

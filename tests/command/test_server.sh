@@ -71,7 +71,7 @@ test_usage() {
 }
 
 test_help() {
-  for words in --help -h help 'help run' 'run -h' 'status -h' 'watch -h' 'list -h' 'break -h' 'load -h' 'run -n -h a' 'run --help' 'status --help' 'watch --help' 'list --help' 'break --help' 'load --help' 'help break' 'help load'; do
+  for words in --help -h help 'help run' 'run -h' 'status -h' 'watch -h' 'list -h' 'break -h' 'history -h' 'load -h' 'run -n -h a' 'run --help' 'status --help' 'watch --help' 'list --help' 'break --help' 'history --help' 'load --help' 'help break' 'help load'; do
     expect 0 "$fairlock" $words
     printed 'usage: fairlock'
     [ ! -s "$dir/err" ] || fail "messages: $(cat "$dir/err")"
@@ -95,7 +95,7 @@ test_help_names_statuses() {
     kill $! 2>"$dir/err"
     wait $!
   done
-  for words in hold acquire release status list watch break load; do
+  for words in hold acquire release status list watch break history load; do
     expect 0 "$fairlock" $words --help
     for status in 64 66 71 75 76 77 78; do
       sed -n '/^Exit status/,$p' "$dir/out" | grep -q "\<$status\>" || fail "$words --help does not name $status"
@@ -106,7 +106,7 @@ test_help_names_statuses() {
 # Each option of the help is in the manual, and each exit status.
 test_manual() {
   sed 's/\\//g' boards/fairlock/fairlock.1 >"$dir/manual"
-  for words in '' run hold acquire release status watch list break load; do
+  for words in '' run hold acquire release status watch list break history load; do
     for option in $("$fairlock" $words --help | grep -o -e ' --[a-z-]*' | sort -u); do
       grep -q -e "^\.B[IR]* .*$option" "$dir/manual" || fail "$option of fairlock $words is not in the manual"
     done

@@ -83,6 +83,14 @@ knows_all() {
   done
 }
 
+# recorded URL NAME: a run writes the history of a lock, which is read from there
+recorded() {
+  expect 0 "$fairlock" run --history --url "$1" "$2" true
+  [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+  expect 0 "$fairlock" history --url "$1" "$2"
+  printed released
+}
+
 test_sentinels() {
   start_sentinels 2
   first=${sentinels%%,*}
@@ -91,10 +99,25 @@ test_sentinels() {
     expect 0 "$fairlock" run --url "$url" a true
     FAIRLOCK_URL=$url names_address 127.0.0.1:$port a b
     expect 0 "$fairlock" list --url "$url"
+    recorded "$url" h
   done
+  recorded "redis+sentinel://$sentinels/door/3" h
+  [ "$(redis -n 3 xlen 'fairlock:fairlock:history:{h}')" = 2 ] || fail "it is in another database"
   expect 0 "$fairlock" run --verbose --url "redis+sentinel://$sentinels/door" a true
   said "redis+sentinel://$sentinels/door: redirected: 127.0.0.1:$port"
   said "redis+sentinel://$sentinels/door (127.0.0.1:$port): connected"
+  # a wait that is given up is recorded there, too
+  run --url "redis+sentinel://$sentinels/door" g sleep 60 &
+  eventually held g
+  expect 1 "$fairlock" run -q -w 1 --history --url "redis+sentinel://$sentinels/door" g true
+  [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+  run --history --url "redis+sentinel://$sentinels/door" g true 2>"$dir/err.left" &
+  left=$!
+  eventually waits 1 g
+  kill -TERM $left
+  ends 143 $left
+  [ ! -s "$dir/err.left" ] || fail "$(cat "$dir/err.left")"
+  [ "$(redis xlen 'fairlock:fairlock:history:{g}')" = 2 ] || fail "not both are recorded"
   # in database 3 of the same master
   run --url "redis+sentinel://$sentinels/door/3" a sleep 60 &
   holder=$!
@@ -336,6 +359,23 @@ test_master_killed() {
   [ ! -s "$dir/err.holder" ] || fail "$(cat "$dir/err.holder")"
 }
 
+# The begin is written to the old master, the end to the new one.
+test_history_of_a_failover() {
+  start_replica
+  start_sentinels 3
+  eventually knows_all
+  FAIRLOCK_URL=redis+sentinel://$sentinels/door
+  run --history a sh -c "until [ -e '$dir/end' ]; do sleep 0.1; done" 2>"$dir/err.holder" &
+  holder=$!
+  eventually sh -c "[ \$(redis-cli -p $replica xlen 'fairlock:fairlock:history:{a}') = 1 ]"
+  promote
+  touch "$dir/end"
+  ends 0 $holder
+  [ ! -s "$dir/err.holder" ] || fail "$(cat "$dir/err.holder")"
+  expect 0 "$fairlock" history --json a
+  [ "$(jq -r .end "$dir/out")" = released ] || fail "$(cat "$dir/out")"
+}
+
 # Redis does not replicate users: one that was made on the master alone is unknown after a fail-over,
 # until the page's line has been run there, too.
 test_user_on_the_master_alone() {
@@ -517,6 +557,7 @@ test_cluster() {
       valkey+cluster://127.0.0.1:$second/0 redis://127.0.0.1:$first valkey://127.0.0.1:$third; do
       expect 0 "$fairlock" run --url $url "$name" true
       FAIRLOCK_URL=$url names_address 127.0.0.1:$node "$name"
+      recorded $url "$name"
     done
   done
   node=$(on_node a)
@@ -855,5 +896,5 @@ test_replicas_rules() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests sentinels unknown_service refusing_master load_with_sentinels user_of_the_master_alone no_sentinel no_cluster dead_master_is_named well_sentinel_is_not_blamed master_killed user_on_the_master_alone begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
+run_tests sentinels unknown_service refusing_master load_with_sentinels user_of_the_master_alone no_sentinel no_cluster dead_master_is_named well_sentinel_is_not_blamed master_killed history_of_a_failover user_on_the_master_alone begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
   list_in_cluster load_into_cluster list_without_a_master cluster_rules replicas refused_renewal replicas_rules

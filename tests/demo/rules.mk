@@ -8,6 +8,7 @@ $(call needs,demo demo-picture,$(firstword $(CC))=gcc $(firstword $(CC))=libc6-d
 $(call needs,demo,$(if $(URL),,$(BUILD)/redis-server))
 $(call needs,demo-picture tests/demo/check.sh,$(BUILD)/redis-server)
 $(call needs,demo-picture tests/demo/check.sh,libxml2-utils)
+$(call needs,demo-picture,util-linux hostname)
 export BUILD
 
 $(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(SUPPORT) $(BUILD)/liblock.a
@@ -25,22 +26,24 @@ $(DEMO)-failover: $(BUILD)/tests/demo/failover.o $(patsubst %,$(BUILD)/tests/fai
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # SCENE=shared: with readers who share the lock, three at most, and a writer. SCENE=failover: on a master
-# with replicas and Sentinels, and the master is killed in the middle. SCENE=languages: a picture of clients in five.
-$(if $(filter-out shared failover languages,$(SCENE)),$(error SCENE=$(SCENE) is not known: shared, failover or languages))
+# with replicas and Sentinels, and the master is killed in the middle. SCENE=languages and history are pictures alone.
+$(if $(filter-out shared failover history languages,$(SCENE)),$(error SCENE=$(SCENE) is not known: shared, failover, history or languages))
 
 .PHONY: demo
 demo: ## see the lock at work: eight contenders, two killed; SCENE=shared: readers and a writer; SCENE=failover: Sentinels, whose master is killed; URL=redis://... for a server of yours
-	@$(if $(filter languages,$(SCENE)),$(error SCENE=languages is for make demo-picture))test -x $(DEMO) || echo "building ..."
+	@$(if $(filter history languages,$(SCENE)),$(error SCENE=$(SCENE) is for make demo-picture))test -x $(DEMO) || echo "building ..."
 	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(filter failover,$(SCENE)),$(DEMO)-failover) $(if $(URL),,$(BUILD)/redis-server)
 	@$(if $(filter failover,$(SCENE)),$(DEMO)-failover $(DEMO),$(DEMO) $(if $(filter shared,$(SCENE)),--shared) $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server))
 
 # A committed picture changes only if the judge finds nothing wrong in what it shows.
-PICTURE = $(or $(filter shared languages,$(SCENE)),timeline)
-PICTURE_OF_DEMO = $(DEMO) --server $(BUILD)/redis-server --pace 900 $(if $(filter shared,$(SCENE)),--shared) --svg
+PICTURE = $(or $(filter shared history languages,$(SCENE)),timeline)
+PICTURE_NEEDS = $(if $(filter languages,$(SCENE)),$(LANGUAGES_IN_LINE),$(if $(filter history,$(SCENE)),all,$(DEMO)))
+PICTURE_DRAWN = $(if $(filter languages,$(SCENE)),tests/languages/picture.py,$(if $(filter history,$(SCENE)),sh tests/demo/history.sh,\
+  $(DEMO) --server $(BUILD)/redis-server --pace 900 $(if $(filter shared,$(SCENE)),--shared) --svg))
 
 .PHONY: demo-picture
-demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds, or with SCENE=shared shared.svg; SCENE=languages: boards/languages.svg
-	@$(MAKE) --no-print-directory -s $(if $(filter languages,$(SCENE)),$(LANGUAGES_IN_LINE),$(DEMO)) $(BUILD)/redis-server
-	@$(if $(filter languages,$(SCENE)),tests/languages/picture.py,$(PICTURE_OF_DEMO)) $(BUILD)/$(PICTURE).svg
+demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds; SCENE=shared, history or languages: that one
+	@$(MAKE) --no-print-directory -s $(PICTURE_NEEDS) $(BUILD)/redis-server
+	@$(PICTURE_DRAWN) $(BUILD)/$(PICTURE).svg
 	@xmllint --nonet --noout $(BUILD)/$(PICTURE).svg
 	@cp $(BUILD)/$(PICTURE).svg $(if $(filter languages,$(SCENE)),boards,tests/demo)/$(PICTURE).svg

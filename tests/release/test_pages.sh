@@ -132,6 +132,12 @@ limit_line() {
   grep -q '"limit":10[,}]' "$dir/out" || fail "it runs without the limit: $(cat "$dir/out")"
 }
 
+# What was recorded by the line before it, whenever that was.
+history_line() {
+  expect 0 sh -c "cd '$dir' && $(echo "$1" | sed 's/--since 2:00/--since 1d/')"
+  grep -q '</svg>' "$dir/backup.svg" || fail "it draws nothing"
+}
+
 # The commands that a line with rules allows are those without which test_acl says that something
 # fails.
 same_rights() {
@@ -204,6 +210,8 @@ obey() {
     cc\ *) compile "$1" ;;
     fairlock\ run\ --limit\ 10\ *) limit_line "$1" ;;
     fairlock\ run\ -w\ *) wait_line "$1" ;;
+    fairlock\ run\ --history\ *) expect 0 sh -c "$1" ;;
+    fairlock\ history\ *) history_line "$1" ;;
     fairlock\ run\ *) hold_line "$1" ;;
     fairlock\ status\ *) status_line "$1" ;;
     fairlock\ list | fairlock\ list\ *) list_line "$1" ;;

@@ -307,7 +307,9 @@ test_cluster() {
   said "(127.0.0.1:$tls_port): "
   said 'IP address mismatch'
   expect 0 "$fairlock" list --insecure --url rediss+cluster://localhost:$first
-  expect 0 "$fairlock" run --insecure --url rediss+cluster://localhost:$first a true
+  expect 0 "$fairlock" run --insecure --history --url rediss+cluster://localhost:$first a true
+  expect 0 "$fairlock" history --insecure --url rediss+cluster://localhost:$first a
+  printed released
   redis config set tls-cert-file "$certificates/rsa.crt" tls-key-file "$certificates/rsa.key" >"$dir/out"
   expect 0 "$fairlock" run --url valkeys+cluster://127.0.0.1:1,localhost:$first a true
   expect 0 "$fairlock" status --sni localhost --url rediss+cluster://127.0.0.1:$tls_port a c
