@@ -93,7 +93,7 @@ $(call needs,docs $(DOCS_TEST),doxygen=doxygen)
 # What the pages tell the reader to type does what they say.
 PAGES_TEST := tests/release/test_pages.sh
 SUITES += $(PAGES_TEST)
-$(call needs,$(PAGES_TEST),cmake git compiler/arm-none-eabi-gcc bearssl-library openssl-library openssl $(BUILD)/lwip/src $(BUILD)/redis-server)
+$(call needs,$(PAGES_TEST),cmake git jq compiler/arm-none-eabi-gcc bearssl-library openssl-library openssl $(BUILD)/lwip/src $(BUILD)/redis-server)
 $(PAGES_TEST): | all $(BUILD)/lwip/src $(BUILD)/redis-server
 
 # The examples for operators, and the statement that checks a token, by the tools and the databases
