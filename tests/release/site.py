@@ -22,6 +22,9 @@ pre { padding: .6rem; overflow: auto }
 pre code { background: none }
 table { border-collapse: collapse; display: block; overflow: auto }
 td, th { border: 1px solid #8886; padding: .2rem .5rem; vertical-align: top; text-align: left }
+th:empty { padding: 0 }
+.head td { border: 0 }
+.permalink { color: inherit; text-decoration: none }
 img { max-width: 100%; background: white }
 dd { margin: 0 0 .5rem 2rem }
 """
