@@ -24,7 +24,7 @@ record() {
   eventually waits 1 'a"b\c'
   "$fairlock" run --limit 2 shared sleep 60 &
   eventually "$fairlock" status --quiet shared
-  expect 3 "$fairlock" run --metrics-file "$dir/ended.prom" ended sh -c 'exit 3'
+  expect 3 "$fairlock" run --history --metrics-file "$dir/ended.prom" ended sh -c 'exit 3'
   redis hset r redisson:1 1 >"$dir/out"
   redis rpush 'redisson_lock_queue:{r}' redisson:2 >"$dir/out"
   expect 0 "$fairlock" list --metrics-file "$dir/list.prom"
