@@ -36,7 +36,7 @@ finds() {
 }
 finds "a link to nowhere" 'href="lock/JAVA.html"' 'href="lock/JAWA.html"'
 finds "an anchor that is not there" 'href="#what-is-guaranteed"' 'href="#what-is-granted"'
-finds "what is loaded from elsewhere" 'src="tests/' 'src="https://example.org/tests/'
+finds "what is loaded from elsewhere" 'src="tests/demo/timeline' 'src="https://example.org/timeline'
 finds "a script" '</main>' '<script>1</script>'
 
 # A link to what is not there makes no site, here of as few pages as there may be.
