@@ -243,7 +243,7 @@ SLOW := $(BUILD)/tests/failover/test_sentinel tests/command/test_lost.sh tests/c
 # test-all` runs: tests of tests, tools, pages and figures; those that wait for minutes; boards,
 # other compilers and other systems.
 TESTS_OF_TESTS := $(FOUND_TEST) $(MODEL_TESTS) tests/bench/decode_cycles.sh \
-  tests/fuzz/names.sh $(PAGES_TEST) $(OPERATORS_TEST) \
+  tests/fuzz/names.sh $(PAGES_TEST) $(SITE_TEST) $(OPERATORS_TEST) \
   $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(SOAK_TEST) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(BUILD)/tests/failover/test_contest
 LONG_WAITS := $(MODEM_LONG) $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
@@ -441,7 +441,7 @@ scripts: ## write lock/scripts.c and lock/scripts/hashes.h anew from lock/script
 # What help lists; the rest is by help-all, whose last part but one is the suites of one part.
 FIRST := all demo install core firmware check test help-all
 TO_USE := demo board-demo all install uninstall deb core firmware arduino rust python wasm node go uart-bridge loops conformance-peer test clean
-TO_CHANGE := check check-lock unit lint test-all fresh format size docs scripts packages help help-all
+TO_CHANGE := check check-lock unit lint test-all fresh format size docs site scripts packages help help-all
 TO_RELEASE := release-check test-release test-busy abi bench-peers corpus demo-picture dist dist-check failover-soak misra mutants mutants-found size-boards soak
 TARGETS := sed -n 's/^\([a-z][a-z-]*\):.*\#\# /\1\t/p' $(MAKEFILE_LIST) | sort -u
 AS_LIST := while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done

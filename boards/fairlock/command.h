@@ -28,6 +28,7 @@
  *   load.c         `fairlock load`
  *
  *   record.c       writes the history of a lock, for run and break
+ *   times.c        histograms of its waits and holds, for record and list
  *   history.c      `fairlock history`: reads it
  *   history_svg.c  draws it
  */

@@ -22,7 +22,9 @@ void exposition_begin(FILE *to, const struct metric *metric)
 {
   fprintf(to, "# HELP fairlock_%s %s\n", metric->name, metric->help);
   fprintf(to, "# TYPE fairlock_%s %s\n", metric->name,
-          metric->unit == COUNTER ? "counter" : "gauge");
+          metric->unit == COUNTER     ? "counter"
+          : metric->unit == HISTOGRAM ? "histogram"
+                                      : "gauge");
 }
 
 static void print_label(FILE *to, const char *before, const char *name, const char *text)

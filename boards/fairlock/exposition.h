@@ -8,8 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a value is. A FLAG is 0 or 1, and true or false in JSON. SECONDS are given in ms. */
-enum unit { FLAG, NUMBER, COUNTER, SECONDS };
+/*
+ * What a value is. A FLAG is 0 or 1, and true or false in JSON. SECONDS are given in ms. A HISTOGRAM
+ * only begins: its samples have names of their own.
+ */
+enum unit { FLAG, NUMBER, COUNTER, SECONDS, HISTOGRAM };
 
 #define ABSENT  (-1)      /* there is no value, or it is not known */
 #define ENDLESS INT64_MAX /* +Inf                                  */

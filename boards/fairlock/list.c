@@ -71,6 +71,9 @@ struct list {
   size_t page_count, page_room, page_bytes;
   struct entry *entries;
   size_t entry_count, entry_room;
+  struct recorded
+      *recorded; /* of the keys up to here, those from recorded_read on are to be read */
+  size_t recorded_count, recorded_room, recorded_read;
   int64_t server_ms; /* the server's time, as it was at asked_at */
   uint32_t asked_at; /* in port_clock_ms() */
 };
@@ -122,6 +125,13 @@ static bool is_history(const uint8_t *key, size_t size)
   return size > prefix && memcmp(key, RECORD_PREFIX, prefix) == 0;
 }
 
+/* True if a key that ends so is that of a lock whose name is between the braces. */
+static bool is_braced(const uint8_t *rest, size_t size)
+{
+  return size > 2 && *rest == '{' && rest[size - 1] == '}' &&
+         memchr(rest + 1, '{', size - 1) == NULL;
+}
+
 /* Finds the lock of a key, which has its name in braces unless that has one. False: none. */
 static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
 {
@@ -137,8 +147,7 @@ static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
   const uint8_t *rest = key + prefix;
   size -= prefix;
   if (memchr(rest, '{', size) == NULL) return false;
-  found->braced =
-      size > 2 && *rest == '{' && rest[size - 1] == '}' && memchr(rest + 1, '{', size - 1) == NULL;
+  found->braced = is_braced(rest, size);
   if (found->braced) {
     rest++;
     size -= 2;
@@ -149,10 +158,30 @@ static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
   return true;
 }
 
+/* Takes a key of histograms, which only metrics show. Returns false if it is none. */
+static bool add_recorded(struct list *list, const uint8_t *key, size_t size)
+{
+  struct recorded found = {0};
+  size_t prefix = sizeof TIMES_PREFIX - 1;
+  if (size <= prefix || memcmp(key, TIMES_PREFIX, prefix) != 0) return false;
+  const uint8_t *name = key + prefix;
+  size -= prefix;
+  bool braced = is_braced(name, size);
+  found.size = braced ? size - 2 : size;
+  if (list->form != METRICS || found.size > FAIRLOCK_NAME_MAX) return true;
+  found.name = copied(braced ? name + 1 : name, found.size);
+  list->recorded =
+      with_room(list->recorded, list->recorded_count, &list->recorded_room, sizeof found);
+  list->recorded[list->recorded_count++] = found;
+  list->page_bytes += sizeof found + found.size;
+  return true;
+}
+
 static void add_candidate(struct list *list, const struct resp_event *event)
 {
   struct candidate found = {0};
   if (event->type != RESP_BULK_STRING || event->cut) return;
+  if (add_recorded(list, event->data, event->size)) return;
   if (!find_name(&found, event->data, event->size)) return;
   list->page = with_room(list->page, list->page_count, &list->page_room, sizeof *list->page);
   list->page[list->page_count++] = found;
@@ -351,13 +380,25 @@ static void print_entry(const struct list *list, const struct entry *entry)
   printf(", %zu waiting\n", entry->waiters);
 }
 
-/* Compares two entries by the bytes of their names. */
+/* Compares two names by their bytes. */
+static int compare_names(const char *one, size_t one_size, const char *other, size_t other_size)
+{
+  int order = memcmp(one, other, one_size < other_size ? one_size : other_size);
+  return order != 0 ? order : (one_size > other_size) - (one_size < other_size);
+}
+
 static int compare(const void *a, const void *b)
 {
   const struct entry *one = a;
   const struct entry *other = b;
-  int order = memcmp(one->name, other->name, one->size < other->size ? one->size : other->size);
-  return order != 0 ? order : (one->size > other->size) - (one->size < other->size);
+  return compare_names(one->name, one->size, other->name, other->size);
+}
+
+static int compare_recorded(const void *a, const void *b)
+{
+  const struct recorded *one = a;
+  const struct recorded *other = b;
+  return compare_names(one->name, one->size, other->name, other->size);
 }
 
 static void forget(struct entry *entry)
@@ -491,6 +532,22 @@ static int show_in_braces(struct list *list, const struct candidate *candidate)
   return status;
 }
 
+/* Reads the histograms whose keys were found. Returns a status of the query. */
+static int read_recorded(struct list *list)
+{
+  int status = FAIRLOCK_OK;
+  for (; list->recorded_read < list->recorded_count && status == FAIRLOCK_OK;
+       list->recorded_read++) {
+    struct recorded *recorded = &list->recorded[list->recorded_read];
+    if (!is_wanted(list, recorded->name, recorded->size)) continue;
+    status = times_read(&list->query, recorded->name, recorded->size, &recorded->times);
+    if (!concerns_lock(status)) continue;
+    complain_lock(list, recorded->name, recorded->size, status, list->query.error);
+    status = FAIRLOCK_OK;
+  }
+  return status;
+}
+
 /* Lists the candidate's locks. Returns false if this server cannot be read any more. */
 static bool show(struct list *list, const struct candidate *candidate, int *status)
 {
@@ -533,6 +590,7 @@ static int scan(struct list *list)
     status = read_page(list);
     if (status == FAIRLOCK_OK) list->read = true;
     if (status == FAIRLOCK_OK) status = show_page(list, &goes_on);
+    if (status == FAIRLOCK_OK) status = read_recorded(list);
   } while (status == FAIRLOCK_OK && goes_on && strcmp(list->cursor, "0") != 0);
   if (status != FAIRLOCK_OK) server_failed(list, status, false);
   return goes_on ? status : FAIRLOCK_UNAVAILABLE;
@@ -616,14 +674,36 @@ static void print_bytes(const struct entry *entry)
   free(shown);
 }
 
+static bool is_empty(const struct times *times)
+{
+  return times_count(times, WAIT_TIMES) + times_count(times, HOLD_TIMES) == 0;
+}
+
+/* Sorts the histograms by name, each once, and leaves out those that are empty. */
+static void sort_recorded(struct list *list)
+{
+  struct recorded *all = list->recorded;
+  size_t kept = 0;
+  if (list->recorded_count > 0) qsort(all, list->recorded_count, sizeof *all, compare_recorded);
+  for (size_t i = 0; i < list->recorded_count; i++) {
+    bool twice = kept > 0 && compare_recorded(&all[kept - 1], &all[i]) == 0;
+    if (twice || is_empty(&all[i].times)) free(all[i].name);
+    else all[kept++] = all[i];
+  }
+  list->recorded_count = kept;
+}
+
 static void put_metrics(struct list *list, int64_t took_ms)
 {
   const char *wanted = list->pattern;
+  sort_recorded(list);
   char *url = session_url(&list->session);
   char *pattern = wanted != NULL ? printable(wanted, strlen(wanted)) : NULL;
   const struct list_metrics metrics = {.labels = {.url = url, .pattern = pattern},
                                        .entries = list->entries,
+                                       .recorded = list->recorded,
                                        .count = list->entry_count,
+                                       .recorded_count = list->recorded_count,
                                        .most = list->metrics_locks,
                                        .read = list->read,
                                        .whole = list->status == EXIT_DONE,
@@ -637,6 +717,9 @@ static void put_metrics(struct list *list, int64_t took_ms)
   } else {
     list_metrics_write(stdout, &metrics);
   }
+  for (size_t i = 0; i < list->recorded_count; i++)
+    free(list->recorded[i].name);
+  free(list->recorded);
   free(pattern);
   free(url);
 }

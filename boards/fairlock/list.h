@@ -10,6 +10,7 @@
 
 #include "exposition.h"
 #include "inspection.h"
+#include "times.h"
 
 /* A lock that is held or waited for. */
 struct entry {
@@ -23,10 +24,18 @@ struct entry {
   int64_t wait_ms;    /* the longest that the first waiter may have waited; -1: unknown */
 };
 
+/* The histograms of a lock that has some; it may be free. */
+struct recorded {
+  char *name; /* allocated */
+  size_t size;
+  struct times times;
+};
+
 struct list_metrics {
   struct labels labels; /* the URL as session_url() shows it, and the pattern */
   const struct entry *entries;
-  size_t count;
+  const struct recorded *recorded;
+  size_t count, recorded_count;
   size_t most; /* how many locks may get samples of their own */
 
   /* whether anything could be read, and whether everything could */

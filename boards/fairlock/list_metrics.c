@@ -5,7 +5,7 @@
  * and a monitoring system stores each series for weeks.
  *
  * Names begin with what the value is about: list_, this reading of the server; server_, all locks
- * together; lock_, one of them. With a pattern each sample has it as a label, because two patterns
+ * together; lock_, one of them; history_, what runs with --history have counted of a lock. With a pattern each sample has it as a label, because two patterns
  * may be listed to two files for the same collector.
  *
  * No metric has a name that metrics.c uses, because a collector refuses a metric that is in two
@@ -109,6 +109,43 @@ static void print_of_locks(FILE *to, const struct list_metrics *metrics, const s
   }
 }
 
+/* Prints the samples of a histogram, whose names end with what they are. */
+static void print_buckets(FILE *to, const struct times *times, enum times_kind kind,
+                          const char *names[3], const struct labels *labels)
+{
+  uint64_t count = 0;
+  for (int i = 0; i <= TIMES_BOUNDS; i++) {
+    char le[32] = "le=\"+Inf\"";
+    if (i < TIMES_BOUNDS) snprintf(le, sizeof le, "le=\"%g\"", (double)times_bounds[i] / 1000);
+    count += times->counts[kind][i];
+    const struct metric bucket = {names[0], NULL, NUMBER, (int64_t)count, NULL, le};
+    exposition_sample(to, &bucket, labels);
+  }
+  const struct metric sum = {names[1], NULL, SECONDS, times->sum_ms[kind], NULL, NULL};
+  const struct metric all = {names[2], NULL, NUMBER, (int64_t)count, NULL, NULL};
+  exposition_sample(to, &sum, labels);
+  exposition_sample(to, &all, labels);
+}
+
+/* Prints the histograms of as many locks as may have samples, by name, so that these stay the same. */
+static void print_recorded(FILE *to, const struct list_metrics *metrics, enum times_kind kind)
+{
+  static const struct metric described[TIMES_KINDS] = {
+      {"history_wait_seconds", NULL, HISTOGRAM, 0, "How long runs waited for the lock.", NULL},
+      {"history_hold_seconds", NULL, HISTOGRAM, 0, "How long runs held the lock.", NULL}};
+  static const char *names[TIMES_KINDS][3] = {
+      {"history_wait_seconds_bucket", "history_wait_seconds_sum", "history_wait_seconds_count"},
+      {"history_hold_seconds_bucket", "history_hold_seconds_sum", "history_hold_seconds_count"}};
+  struct labels labels = metrics->labels;
+  if (metrics->recorded_count > 0) exposition_begin(to, &described[kind]);
+  for (size_t i = 0; i < metrics->recorded_count && i < metrics->most; i++) {
+    char *lock = printable(metrics->recorded[i].name, metrics->recorded[i].size);
+    labels.lock = lock;
+    print_buckets(to, &metrics->recorded[i].times, kind, names[kind], &labels);
+    free(lock);
+  }
+}
+
 void list_metrics_write(FILE *to, const void *context)
 {
   const struct list_metrics *metrics = context;
@@ -131,4 +168,6 @@ void list_metrics_write(FILE *to, const void *context)
     print_of_locks(to, metrics, locks, count, which);
   free(locks);
   exposition_print(to, &left_out, 1, &metrics->labels);
+  print_recorded(to, metrics, WAIT_TIMES);
+  print_recorded(to, metrics, HOLD_TIMES);
 }

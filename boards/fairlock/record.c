@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes entries of a history: XADD to a stream of a capped length, and PEXPIRE, over a connection
- * of their own, which is closed behind them. It holds nothing, so what happens to it harms no hold.
+ * Writes entries of a history: XADD to a stream of a capped length, HINCRBY to the histograms beside
+ * it (times.c), and PEXPIRE, over a connection of their own, which is closed behind them. It holds
+ * nothing, so what happens to it harms no hold.
  *
  * The key is `fairlock:fairlock:history:B(name)`, in the slot of the lock's keys. It is the key of
  * no lock: as a name it begins with `fairlock:` and has a `{` behind that, as would be the name
@@ -54,7 +55,7 @@ struct entry_words *record_next(struct record *record, const char *name)
 {
   if (record->most == 0 || record->count == MOST_LOCKS) return NULL;
   struct entry_words *entry = &record->entries[record->count++];
-  *entry = (struct entry_words){.name = name};
+  *entry = (struct entry_words){.name = name, .ms = -1};
   return entry;
 }
 
@@ -77,11 +78,32 @@ void record_number(struct entry_words *entry, const char *field, uint64_t number
   record_text(entry, field, text);
 }
 
+void record_time(struct entry_words *entry, enum times_kind kind, int64_t ms)
+{
+  entry->kind = kind;
+  entry->ms = ms;
+}
+
+static int ask_lasting(struct record *record, const struct word *key)
+{
+  const struct word words[] = {{"PEXPIRE", 7}, *key, {TTL_MS, strlen(TTL_MS)}};
+  record->answers++;
+  return query_ask(&record->query, words, 3);
+}
+
+static int ask_time(struct record *record, const struct entry_words *entry)
+{
+  char text[TIMES_KEY_SIZE];
+  const struct word key = {text, times_key(text, entry->name, strlen(entry->name))};
+  record->answers += TIMES_REQUESTS;
+  int status = times_ask(&record->query, &key, entry->kind, entry->ms);
+  return status == FAIRLOCK_OK ? ask_lasting(record, &key) : status;
+}
+
 static int ask(struct record *record, const struct entry_words *entry)
 {
   char key[RECORD_KEY_SIZE], most[16];
   struct word words[QUERY_WORDS_MAX] = {{"XADD", 4}, {key, record_key(key, entry->name)}};
-  const struct word lasting[] = {{"PEXPIRE", 7}, words[1], {TTL_MS, strlen(TTL_MS)}};
   int count = 2;
   if (record->only_existing) {
     words[count++] = (struct word){"NOMKSTREAM", 10};
@@ -93,8 +115,10 @@ static int ask(struct record *record, const struct entry_words *entry)
   words[count++] = (struct word){"*", 1};
   memcpy(&words[count], entry->words, (size_t)entry->count * sizeof *words);
   count += entry->count;
+  record->answers++;
   int status = query_ask(&record->query, words, count);
-  return status == FAIRLOCK_OK ? query_ask(&record->query, lasting, 3) : status;
+  if (status == FAIRLOCK_OK) status = ask_lasting(record, &words[1]);
+  return status == FAIRLOCK_OK && entry->ms >= 0 ? ask_time(record, entry) : status;
 }
 
 /* Reads an answer, which has one value. Returns a status. */
@@ -110,10 +134,11 @@ static int write_all(struct record *record)
 {
   struct query *query = &record->query;
   int status = query_open(query, record->address);
+  record->answers = 0;
   if (status != FAIRLOCK_OK) return status;
   for (size_t i = 0; i < record->count && status == FAIRLOCK_OK; i++)
     status = ask(record, &record->entries[i]);
-  for (size_t i = 0; i < 2 * record->count && status == FAIRLOCK_OK; i++)
+  for (size_t i = 0; i < record->answers && status == FAIRLOCK_OK; i++)
     status = take_answer(query);
   query_close(query);
   return status;

@@ -11,6 +11,7 @@
 #include "guard.h"
 #include "query.h"
 #include "session.h"
+#include "times.h"
 
 /* How many entries are kept: by default, and at most. */
 #define RECORD_ENTRIES      1000U
@@ -46,6 +47,8 @@ struct entry_words {
   int count;
   char numbers[3][24];
   int number_count;
+  enum times_kind kind;
+  int64_t ms; /* a wait or a hold to be counted; -1: none */
 };
 
 struct record {
@@ -58,7 +61,8 @@ struct record {
   char address[ADDRESS_SIZE]; /* of the server that has the lock; "": that of the URL */
   struct entry_words entries[MOST_LOCKS];
   size_t count;
-  bool told; /* a failure was told of */
+  size_t answers; /* to what was asked */
+  bool told;      /* a failure was told of */
 
   /* the thread that writes, and a pipe of which it closes its end when it has; -1: there is none */
   pthread_t thread;
@@ -80,6 +84,9 @@ struct entry_words *record_next(struct record *record, const char *name);
 /* Add a field. A long text is cut; both have to stay as they are until it is written. */
 void record_text(struct entry_words *entry, const char *field, const char *text);
 void record_number(struct entry_words *entry, const char *field, uint64_t number);
+
+/* Has the lock's wait or hold counted in its histograms. */
+void record_time(struct entry_words *entry, enum times_kind kind, int64_t ms);
 
 /*
  * Writes these entries to the server at address, or gives up after 2 s. A failure is told of once;

@@ -724,6 +724,7 @@ static void record_begin(struct run *run)
     record_number(entry, RECORD_BEGIN, run->grants[i].token);
     record_text(entry, RECORD_ID, run->grants[i].holder);
     record_number(entry, RECORD_WAITED, (uint64_t)(run->acquired_at - run->requested_at));
+    record_time(entry, WAIT_TIMES, run->acquired_at - run->requested_at);
     record_text(entry, RECORD_COMMAND, command);
     if (run->lock.shared) record_number(entry, RECORD_SHARED, run->lock.limit);
   }
@@ -740,9 +741,12 @@ static void record_end(struct run *run, int status)
     if (entry == NULL) return;
     if (held) {
       record_number(entry, run->hold == LOST ? RECORD_LOST : RECORD_END, run->grants[i].token);
+      record_time(entry, HOLD_TIMES, run->lock.metrics.ended - run->lock.metrics.acquired);
     } else {
+      int64_t waited_ms = long_clock_ms() - run->requested_at;
       record_text(entry, RECORD_LEFT, run->session.config.client_id);
-      record_number(entry, RECORD_WAITED, (uint64_t)(long_clock_ms() - run->requested_at));
+      record_number(entry, RECORD_WAITED, (uint64_t)waited_ms);
+      record_time(entry, WAIT_TIMES, waited_ms);
     }
     record_number(entry, RECORD_STATUS, (uint64_t)status);
   }

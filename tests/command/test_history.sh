@@ -283,6 +283,12 @@ test_rights() {
   FAIRLOCK_HISTORY=9 expect 0 "$fairlock" break --url $url --yes a
   [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
   wrote 1 broken
+  redis acl setuser lock $(more_rights +scan) >"$dir/out"
+  expect 0 "$fairlock" list --url $url --metrics a
+  printed fairlock_history_hold_seconds_count
+  redis acl setuser lock -hincrby >"$dir/out"
+  expect 5 "$fairlock" run --url $url --history a -- sh -c 'exit 5'
+  said 'the history is not written'
 }
 
 # Something else has the key: the job runs, and it is said once.

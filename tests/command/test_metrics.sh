@@ -18,7 +18,7 @@ import sys
 from prometheus_client.parser import text_fd_to_metric_families
 with open(sys.argv[1]) as file:
     for family in text_fd_to_metric_families(file):
-        assert family.type in ("counter", "gauge") and family.documentation, family
+        assert family.type in ("counter", "gauge", "histogram") and family.documentation, family
         for sample in family.samples:
             labels = ",".join("%s=%s" % pair for pair in sorted(sample.labels.items()))
             print("%s{%s} %s" % (sample.name, labels, repr(sample.value)))
@@ -347,6 +347,66 @@ test_many_locks() {
   same "$(values list_locks_left_out)$(grep -c fairlock_lock_held "$dir/samples")" '0.0;300'
 }
 
+# What runs with --history have waited and held, by lock, also while it is free. A history that is cut does not make it
+# less, nor is a run without --history counted. One that was killed has waited; one that gives up, too.
+test_of_the_history() {
+  lists
+  ! grep history_ "$dir/samples" || fail 'there is no history'
+  for run in 1 2 3; do expect 0 "$fairlock" run --history=1 a true; done
+  expect 0 "$fairlock" run a true
+  [ "$(redis xtrim 'fairlock:fairlock:history:{a}' maxlen 0)" -gt 0 ] || fail 'nothing was cut'
+  run --history a sleep 0.5 &
+  holder=$!
+  eventually held a
+  expect 1 "$fairlock" run --history -w 0.2 a true
+  ends 0 $holder
+  lists
+  same "$(values history_wait_seconds_count)$(values history_hold_seconds_count)" 'lock=a 5.0;lock=a 4.0;'
+  same "$(values history_wait_seconds_bucket | tr ';' '\n' | tail -n 1)" 'le=+Inf,lock=a 5.0'
+  within history_wait_seconds_sum 0.2 60
+  within history_hold_seconds_sum 0.5 60
+  # each bucket has those below
+  values history_hold_seconds_bucket | tr ';' '\n' | sed 's/le=\(.*\),.* /\1 /' >"$dir/buckets"
+  awk '$2 < before || $1 == "0.3" && $2 > 3 { exit 1 } { before = $2 }' "$dir/buckets" || fail "$(cat "$dir/buckets")"
+  [ "$(wc -l <"$dir/buckets")" = 16 ] || fail "$(cat "$dir/buckets")"
+  run --history a sleep 60 &
+  eventually held a
+  kill -9 $!
+  eventually unheld a
+  lists
+  same "$(values history_wait_seconds_count)$(values history_hold_seconds_count)" 'lock=a 6.0;lock=a 4.0;'
+  left=$(redis pttl 'fairlock:fairlock:times:{a}')
+  [ "$left" -gt 2500000000 ] && [ "$left" -le 2592000000 ] || fail "it stays for $left ms"
+}
+
+# Locks of other names; what the hash has that this release does not write; another type of key.
+test_of_strange_histories() {
+  for name in 'a{b' 'c}d' 'e"f'; do expect 0 "$fairlock" run --history "$name" true; done
+  redis hset 'fairlock:fairlock:times:{x}' 'wait 20' 7 'wait 30' 1 'wait 999999999999' 2 'wait more' 1 'wait sum' 1500 \
+    'wait -' 3 'wait 100' -5 'wait 300' many 'wait' 1 'wait1000' 1 other 6 'hold 10' 9007199254740993 >"$dir/out"
+  redis hset 'fairlock:fairlock:times:{empty}' other 1 >"$dir/out"
+  lists
+  for name in 'a{b' 'c}d' 'e"f'; do has "fairlock_history_hold_seconds_count{lock=$name,$(url_label)} 1.0"; done
+  ! grep empty "$dir/samples" || fail 'nothing was counted'
+  same "$(grep -c 'history_wait_seconds_bucket.*lock=x' "$dir/samples")" 16
+  for sample in 'bucket{le=0.01 0.0' 'bucket{le=0.03 8.0' 'bucket{le=100000 8.0' 'bucket{le=+Inf 11.0'; do
+    has "fairlock_history_wait_seconds_${sample% *},lock=x,$(url_label)} ${sample#* }"
+  done
+  has "fairlock_history_wait_seconds_sum{lock=x,$(url_label)} 1.5"
+  has "fairlock_history_hold_seconds_count{lock=x,$(url_label)} 0.0"
+  lists '[ac]*'
+  same "$(values history_hold_seconds_count)" 'lock=a{b,pattern=[ac]* 1.0;lock=c}d,pattern=[ac]* 1.0;'
+  lists --metrics-locks 1
+  same "$(values history_hold_seconds_count)" 'lock=a{b 1.0;'
+  redis set 'fairlock:fairlock:times:{y}' 1 >"$dir/out"
+  status=76
+  lists
+  same "$(values list_success)" '0.0;'
+  said 'y cannot be read'
+  has "fairlock_history_hold_seconds_count{lock=c}d,$(url_label)} 1.0"
+  expect 0 "$fairlock" list
+}
+
 test_names_in_a_list() {
   nasty=$(printf 'new\nline \033[2J"\\\t')
   for name in "$nasty" "$(printf 'bad \377\301')" 'Tür ✓' 'a,b="c"} 7'; do
@@ -407,4 +467,4 @@ test_list_cannot_be_written() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests of_a_server patterns of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json long lost url names no_file limited_size no_regular_file
+run_tests of_a_server patterns of_others many_locks of_the_history of_strange_histories names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json long lost url names no_file limited_size no_regular_file

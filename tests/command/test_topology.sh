@@ -89,6 +89,8 @@ recorded() {
   [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
   expect 0 "$fairlock" history --url "$1" "$2"
   printed released
+  expect 0 "$fairlock" list --metrics --url "$1"
+  grep -q "^fairlock_history_hold_seconds_count.*lock=\"$2\"" "$dir/out" || fail "its times are missing: $(cat "$dir/out")"
 }
 
 test_sentinels() {

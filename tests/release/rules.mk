@@ -90,10 +90,22 @@ DOCS_TEST := tests/release/test_docs.sh
 SUITES += $(DOCS_TEST)
 $(call needs,docs $(DOCS_TEST),doxygen=doxygen)
 
+# The pages and the manual as HTML.
+SITE := $(BUILD)/site
+SITE_TEST := tests/release/test_site.sh
+SUITES += $(SITE_TEST)
+$(call needs,site,cmark-gfm mandoc python3)
+$(call needs,$(SITE_TEST),site)
+
+.PHONY: site
+site: ## make HTML of the pages and the manual in build/site, with all that they link to
+	@rm -rf $(SITE) && python3 tests/release/site.py $(SITE)
+	@echo $(SITE)/index.html
+
 # What the pages tell the reader to type does what they say.
 PAGES_TEST := tests/release/test_pages.sh
 SUITES += $(PAGES_TEST)
-$(call needs,$(PAGES_TEST),cmake git compiler/arm-none-eabi-gcc bearssl-library openssl-library openssl $(BUILD)/lwip/src $(BUILD)/redis-server)
+$(call needs,$(PAGES_TEST),cmake git jq compiler/arm-none-eabi-gcc bearssl-library openssl-library openssl $(BUILD)/lwip/src $(BUILD)/redis-server)
 $(PAGES_TEST): | all $(BUILD)/lwip/src $(BUILD)/redis-server
 
 # The examples for operators, and the statement that checks a token, by the tools and the databases

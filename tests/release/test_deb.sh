@@ -23,8 +23,8 @@ test_two_packages() {
     dpkg-deb -c $(of $package) | awk '{ print $6 }' | grep -v -e '/$' -e ./usr/share/doc/ -e ./usr/share/lintian/ >"$dir/$package"
   done
   [ "$(wc -l <"$dir/fairlock")" = 4 ] || fail "the command's: $(cat "$dir/fairlock")"
-  # what operators need, as it is here: Prometheus reads no .gz
-  for document in lock/PRODUCTION.md boards/examples/operators/alerts.yml; do
+  # what operators need, as it is here: neither Prometheus nor Grafana reads .gz
+  for document in lock/PRODUCTION.md boards/examples/operators/alerts.yml boards/examples/operators/dashboard.json; do
     dpkg-deb --fsys-tarfile $(of fairlock) | tar -xOf - "./usr/share/doc/fairlock/${document##*/}" >"$dir/document" 2>&1
     cmp "$document" "$dir/document" || fail "${document##*/}: $(cat "$dir/document")"
   done

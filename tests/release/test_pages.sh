@@ -173,6 +173,47 @@ aclfile_line() {
   use_rights "unix://locks:PASSWORD@$dir/acl.sock"
 }
 
+# A lock that somebody looks after; its holder has the id that the page names. On a terminal, break would ask.
+stuck_line() {
+  fairlock run --id web1.4950 nightly sleep 60 &
+  holder=$!
+  eventually held nightly
+  case $1 in
+    *\ status\ *) expect 0 sh -c "$1" && printed 'held by web1.4950.' && kill $holder ;;
+    *\ --ask\ *) expect 0 sh -c "$1" ;;
+    *) expect 0 sh -c "$1 --yes" ;;
+  esac
+  eventually unheld nightly
+}
+
+# It asks all who hold something on that host, and nobody else.
+drain_line() {
+  fairlock run --id web1.1 'first lock' sleep 60 &
+  fairlock run --id web1.2 --limit 2 shared sleep 60 &
+  fairlock run --id web10.3 --limit 2 shared sleep 60 &
+  eventually held 'first lock'
+  for holder in web1.2 web10.3; do eventually sh -c "fairlock status shared | grep -qF $holder."; done
+  expect 0 sh -c "$1"
+  printed 'first lock: the hold has ended'
+  printed 'shared: the hold has ended'
+  expect 0 sh -c "$1"
+  [ ! -s "$dir/out" ] || fail "$(cat "$dir/out")"
+  expect 0 fairlock status shared
+  printed 'web10.3.'
+}
+
+# What it upgrades and starts again are others.
+upgrade_line() {
+  mkdir "$dir/bin"
+  for program in apt-get systemctl; do
+    printf '%s\n' '#!/bin/sh' 'echo "${0##*/} $*"' >"$dir/bin/$program"
+    chmod +x "$dir/bin/$program"
+  done
+  expect 0 env PATH="$dir/bin:$PATH" sh -c "$1"
+  printed 'apt-get install -y fairlock'
+  printed 'systemctl restart worker'
+}
+
 # A line at the head of a script, which locks itself.
 script_line() {
   printf '%s\n' '#!/bin/sh' "$1" 'echo "token $FAIRLOCK_TOKEN of $FAIRLOCK_NAME, $*"' >"$dir/itself.sh"
@@ -209,11 +250,14 @@ obey() {
     build/redis-server*) server_line "$1" ;;
     cc\ *) compile "$1" ;;
     fairlock\ run\ --limit\ 10\ *) limit_line "$1" ;;
+    fairlock\ run\ *\ upgrade\ *) upgrade_line "$1" ;;
     fairlock\ run\ -w\ *) wait_line "$1" ;;
     fairlock\ run\ --history\ *) expect 0 sh -c "$1" ;;
     fairlock\ history\ *) history_line "$1" ;;
     fairlock\ run\ *) hold_line "$1" ;;
+    fairlock\ status\ nightly | fairlock\ break\ *) stuck_line "$1" ;;
     fairlock\ status\ *) status_line "$1" ;;
+    fairlock\ list\ --json\ *) drain_line "$1" ;;
     fairlock\ list | fairlock\ list\ *) list_line "$1" ;;
     redis-cli\ ACL\ SETUSER\ locks\ *redisson_unlock_latch*) ;; # tests/interop tries it
     redis-cli\ ACL\ SETUSER\ *) acl_line "$1" ;;
