@@ -573,7 +573,7 @@ static void use_client(void)
   int status = what == 15 && users[which] > 1 ? FAIRLOCK_IN_PROGRESS : call(what, which);
   tasks[current].handle = NULL;
   users[which]--;
-  CHECK(status <= FAIRLOCK_OK && status >= FAIRLOCK_TOO_LONG);
+  CHECK(status <= FAIRLOCK_OK && status >= FAIRLOCK_OUTDATED);
 }
 
 static void *work(void *context)
