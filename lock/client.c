@@ -9,6 +9,11 @@
  * client. They also wake at the engine's deadline and do what is due, so the task that receives
  * never has to be woken.
  *
+ * A task inside fairlock_run() services the client while no other does. Who waits for an answer gets it
+ * sooner if it receives that itself than if it is woken by another task. So the runner leaves the client
+ * to those that wait, and to those that are likely to wait again in a moment: for YIELD_MS after the last
+ * wait, unless there are operations for which nobody waits.
+ *
  * Only one task sends at a time. It also sends what others have to send meanwhile, in as few calls
  * as possible. The connection is never closed while a task sends.
  *
@@ -48,7 +53,8 @@ static bool in_use(const struct fairlock_client *client, const struct fairlock *
 
 /*
  * While another task services the client, work that is due is left to that task for this long. If
- * the waiting task looked again at once, it would keep the other one from getting the mutex.
+ * the waiting task looked again at once, it would keep the other one from getting the mutex. And so long
+ * the runner leaves the client to tasks that have waited.
  */
 #define YIELD_MS 5U
 
@@ -152,6 +158,23 @@ static void wake_runner(struct fairlock_client *client)
   if (!PORT_ONE_TASK && client->runner != NULL) port_event_set(client->runner);
 }
 
+/* Operations go on for whose end perhaps nobody waits. */
+static bool have_begun(const struct fairlock_client *client)
+{
+#if PORT_ONE_TASK
+  (void)client;
+  return false;
+#else
+  return client->engine.begun > 0;
+#endif
+}
+
+/* Something has changed: wakes the runner, unless it leaves that to others. */
+static void tell_runner(struct fairlock_client *client)
+{
+  if (!client->left || have_begun(client)) wake_runner(client);
+}
+
 /*
  * True while a task has to wait: for the end of the handle's operation, or, without a handle, for a
  * connection.
@@ -164,8 +187,7 @@ static bool waits(const struct fairlock_client *client, const struct fairlock *h
 /*
  * Wakes the tasks whose wait is over. news: also those inside fairlock_poll(), because operations
  * may have ended. If nobody services the client, also wakes a task to do so: the newest, because
- * its answer is likely to come last. (A task inside fairlock_run() is woken by the one that has
- * serviced the client before it.)
+ * its answer is likely to come last.
  */
 static void wake_blocked(struct fairlock_client *client, bool news)
 {
@@ -222,13 +244,13 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
 }
 
 /*
- * True if the task with this event can only wait, because another one services the client, or still
- * sends on a connection that has to be closed.
+ * True if the task with this event can only wait, because another one services the client, or is to, or
+ * still sends on a connection that has to be closed.
  */
 static bool stands_aside(const struct fairlock_client *client, const struct port_event *event)
 {
   if (PORT_ONE_TASK) return false;
-  if (client->serviced || (client->runner != NULL && client->runner != event)) return true;
+  if (client->serviced || (client->runner == event && client->left)) return true;
   return client->engine.broken && sending(client);
 }
 
@@ -255,7 +277,8 @@ static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms
   bool more = service(client, wait, now, event);
   wake_blocked(client, more || closes);
   client->serviced = false;
-  if (client->runner != event) wake_runner(client); /* a task inside fairlock_run() takes over */
+  /* the runner leaves it to a task that has begun to wait meanwhile */
+  if (!PORT_ONE_TASK && client->runner == event) wake_blocked(client, false);
   return more;
 }
 
@@ -275,7 +298,9 @@ static void end_waiting(struct fairlock_client *client, struct fairlock_blocked 
     while (*link != self)
       link = &(*link)->next;
     *link = self->next;
+    client->waited = true;
     wake_blocked(client, false);
+    if (client->blocked == NULL && (client->sleeps || have_begun(client))) wake_runner(client);
   }
   port_event_destroy(&self->event);
 }
@@ -300,7 +325,7 @@ static void wait_for_end(struct fairlock_client *client, struct fairlock *handle
   if (handle != NULL) handle->awaited = true;
   note_unread(client);
   begin_waiting(client, &self);
-  wake_runner(client);
+  tell_runner(client);
   for (;;) {
     uint32_t now = attend(client);
     if (!waits(client, handle)) break;
@@ -501,8 +526,27 @@ static int begin_downgrade(struct fairlock *exclusive, struct fairlock_shared *s
 static int start(struct fairlock_client *client, int status)
 {
   attend(client);
-  wake_runner(client);
+  tell_runner(client);
   return unlock(client, status);
+}
+
+/* The operation of this handle, if it was begun: the runner receives the answer, as perhaps nobody waits. */
+static void count(struct fairlock *handle, int status)
+{
+#if !PORT_ONE_TASK
+  if (status != FAIRLOCK_PENDING || handle->begun) return;
+  handle->begun = true;
+  handle->engine->begun++;
+#else
+  (void)handle;
+  (void)status;
+#endif
+}
+
+static int start_operation(struct fairlock_client *client, struct fairlock *handle, int status)
+{
+  count(handle, status);
+  return start(client, status);
 }
 
 int fairlock_wait(struct fairlock *handle, uint32_t wait_ms)
@@ -515,7 +559,7 @@ int fairlock_wait(struct fairlock *handle, uint32_t wait_ms)
   note_unread(client);
   begin_waiting(client, &self);
   port_event_expect_signals(&self.event);
-  wake_runner(client);
+  tell_runner(client);
   (void)port_task_interrupted(); /* by what was before */
   uint32_t now = attend(client);
   uint32_t began = now;
@@ -562,7 +606,7 @@ int fairlock_start_deinit(struct fairlock *handle)
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
   if (!handle->awaited) status = fairlock_engine_remove(handle, port_clock_ms());
-  return start(client, status);
+  return start_operation(client, handle, status);
 }
 
 int fairlock_abandon(struct fairlock *handle, struct fairlock_rest *rest)
@@ -580,10 +624,26 @@ int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t l
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = begin_acquire(handle, wait_ms, lease_ms);
+  return start_operation(client, handle, status);
+}
+
+int fairlock_prepare_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+{
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = begin_acquire(handle, wait_ms, lease_ms);
   return start(client, status);
 }
 
 int fairlock_start_release(struct fairlock *handle)
+{
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = begin_release(handle);
+  return start_operation(client, handle, status);
+}
+
+int fairlock_prepare_release(struct fairlock *handle)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
@@ -600,7 +660,7 @@ static int start_breaking(struct fairlock *handle, struct fairlock_target *targe
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
   if (!handle->awaited) status = begin(handle, target, port_clock_ms());
-  return start(client, status);
+  return start_operation(client, handle, status);
 }
 
 int fairlock_start_force_release(struct fairlock *handle, struct fairlock_target *target)
@@ -619,7 +679,7 @@ int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, v
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
   if (!handle->awaited) status = fairlock_engine_inspect(handle, report, context, port_clock_ms());
-  return start(client, status);
+  return start_operation(client, handle, status);
 }
 
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
@@ -651,7 +711,8 @@ int fairlock_start_downgrade(struct fairlock *exclusive, struct fairlock_shared 
   if (forked(client_of(exclusive))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(exclusive);
   int status = begin_downgrade(exclusive, shared, lease_ms);
-  return start(client, status);
+  count(&shared->handle, status);
+  return start_operation(client, exclusive, status);
 }
 
 int fairlock_downgrade(struct fairlock *exclusive, struct fairlock_shared *shared,
@@ -807,17 +868,46 @@ unsigned fairlock_wants(struct fairlock_client *client)
   return wants;
 }
 
+/*
+ * Whether the runner leaves the client to others now: for how long at most; FAIRLOCK_FOREVER also if it
+ * does not. *since: when it began to; kept between the calls.
+ */
+static uint32_t leave_to_others(struct fairlock_client *client, uint32_t *since, uint32_t now)
+{
+  bool waiting = client->blocked != NULL;
+  uint32_t past = now - *since;
+  if (PORT_ONE_TASK) return FAIRLOCK_FOREVER;
+  client->sleeps = false;
+  if (!waiting && have_begun(client)) {
+    client->left = false;
+    client->waited = false;
+    return FAIRLOCK_FOREVER;
+  }
+  if (client->left && past < YIELD_MS) return YIELD_MS - past;
+  bool lately = client->waited || (waiting && !client->left);
+  client->waited = false;
+  client->left = lately || waiting;
+  client->sleeps = waiting && !lately;
+  *since = now;
+  return lately ? YIELD_MS : FAIRLOCK_FOREVER;
+}
+
 int fairlock_run(struct fairlock_client *client)
 {
   struct port_event event;
+  uint32_t since = 0;
   if (forked(client)) return FAIRLOCK_FORKED;
   lock(client);
   if (!PORT_ONE_TASK && client->runner != NULL) return unlock(client, FAIRLOCK_IN_PROGRESS);
   port_event_init(&event);
   client->runner = &event;
-  while (!client->stop)
-    service_or_sleep(client, FAIRLOCK_FOREVER, attend(client), &event);
+  if (!PORT_ONE_TASK) client->waited = false;
+  while (!client->stop) {
+    uint32_t now = attend(client);
+    service_or_sleep(client, leave_to_others(client, &since, now), now, &event);
+  }
   client->stop = false;
+  if (!PORT_ONE_TASK) client->left = client->sleeps = false;
   client->runner = NULL;
   wake_blocked(client, false);
   port_event_destroy(&event);

@@ -100,6 +100,13 @@ int fairlock_engine_inspect(struct fairlock *handle,
                             bool (*report)(const struct fairlock_report *report, void *context),
                             void *context, uint32_t now);
 
+/*
+ * Of client.c: as fairlock_start_acquire() and fairlock_start_release(), by a task that calls
+ * fairlock_wait() next. So the task inside fairlock_run() is not woken to receive the answer.
+ */
+int fairlock_prepare_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
+int fairlock_prepare_release(struct fairlock *handle);
+
 #ifdef __cplusplus
 }
 #endif

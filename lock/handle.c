@@ -85,6 +85,17 @@ static bool nothing_there(const struct fairlock *handle)
          !((fairlock_pipeline_in_flight(handle) | handle->in_doubt) & KIND_ACQUIRE);
 }
 
+/* The operation is no longer one that was begun. */
+static void discount(struct fairlock *handle)
+{
+#if !PORT_ONE_TASK
+  if (handle->begun) handle->engine->begun--;
+  handle->begun = false;
+#else
+  (void)handle;
+#endif
+}
+
 /*
  * Ends the operation, if there is one, and tells the caller. No other function does that. If a wait
  * was given up, the result is the reason for that, and not the result of leaving the queue.
@@ -96,6 +107,7 @@ static void end_operation(struct fairlock *handle, int result)
   if (holding(handle) && handle->phase != HELD) set_phase(handle, HELD);
   handle->result = handle->leave_result < 0 ? handle->leave_result : (int8_t)result;
   handle->leave_result = FAIRLOCK_OK;
+  discount(handle);
   if (config->ended == NULL || handle->awaited) return;
   const struct fairlock_end end = {handle->token, handle->result};
   config->ended(handle, &end, config->ended_context);
@@ -461,6 +473,7 @@ void fairlock_handle_abandon(struct fairlock *handle)
     set_phase(handle, LEAVING);
     handle->ends_at = handle->left_until;
   }
+  discount(handle);
   handle->result = FAIRLOCK_CANCELLED;
 }
 

@@ -66,7 +66,14 @@ struct fairlock {
    * client.c: a task is inside a call that waits for the operation, or has not run yet since that
    * has ended. The call returns the result, so the `ended` function is not called
    */
+#if PORT_ONE_TASK
   bool awaited;
+#else
+  bool awaited : 1;
+
+  /* the operation is one of the engine's `begun` */
+  bool begun : 1;
+#endif
 
   uint16_t holds;
   uint16_t name_size;
@@ -245,6 +252,9 @@ struct fairlock_engine {
 #if !PORT_ONE_TASK
   /* the list of handles that await answers, sorted by the oldest request of each */
   struct fairlock *oldest, *youngest;
+
+  /* operations under way for whose end perhaps nobody waits: counted by client.c and handle.c */
+  uint32_t begun;
 #endif
 
   /* engine.c and handle.c: why there are no useful answers at present; 0: there are */
@@ -370,6 +380,15 @@ struct fairlock_client {
 
   /* operations may have ended since a task was last inside fairlock_poll() */
   bool news : 1;
+
+  /* the task inside fairlock_run() leaves the client to tasks that wait */
+  bool left : 1;
+
+  /* it sleeps until the last of them wakes it */
+  bool sleeps : 1;
+
+  /* a wait has ended since it looked */
+  bool waited : 1;
 
   struct port_transport *transport;
 

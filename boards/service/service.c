@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine.h"
 #include "fairlock_abandon.h"
 #include "fairlock_follow.h"
 #include "fairlock_keep.h"
@@ -499,13 +500,17 @@ int fls_acquire(struct fls_lock *lock, uint32_t wait_ms, uint32_t lease_ms, int 
 {
   int status = begin(lock, event);
   if (status != FAIRLOCK_OK) return status;
-  return note_token(lock, fairlock_start_acquire(&lock->own.handle, wait_ms, lease_ms));
+  status = event != 0 ? fairlock_start_acquire(&lock->own.handle, wait_ms, lease_ms)
+                      : fairlock_prepare_acquire(&lock->own.handle, wait_ms, lease_ms);
+  return note_token(lock, status);
 }
 
 int fls_release(struct fls_lock *lock, int event)
 {
   int status = begin(lock, event);
-  return status == FAIRLOCK_OK ? fairlock_start_release(&lock->own.handle) : status;
+  if (status != FAIRLOCK_OK) return status;
+  return event != 0 ? fairlock_start_release(&lock->own.handle)
+                    : fairlock_prepare_release(&lock->own.handle);
 }
 
 int fls_cancel(struct fls_lock *lock)

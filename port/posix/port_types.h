@@ -36,7 +36,7 @@ struct port_event {
 
   bool set;
 
-  /* what wakes a task whose wait a signal may end, in place of condition: a pipe; -1: none */
+  /* what wakes a task whose wait a signal may end, in place of condition: a pipe; -1: none, and -2: not yet */
   int pipe[2];
 
   /* guarded by gate */

@@ -9,7 +9,8 @@
  * waits until it is woken, even if it sees the flag, because the event is on its stack and the
  * waker still uses it.
  *
- * No signal ends a wait for a condition variable. A task that wants that sleeps in poll(), on a pipe.
+ * No signal ends a wait for a condition variable. A task that wants that sleeps in poll(), on a pipe,
+ * which is made when it first has to sleep.
  *
  * An event waits on the monotonic clock, because setting the wall clock must not prolong a wait. On
  * systems whose condition variables have only one clock, that one is used.
@@ -33,6 +34,9 @@
 #define MONOTONIC_WAIT 0
 #define WAIT_CLOCK     CLOCK_REALTIME
 #endif
+
+/* In place of the pipe's end to read from: it is made before the task sleeps. */
+#define WANTED (-2)
 
 /* A signal has ended a wait of this thread. */
 static _Thread_local bool interrupted;
@@ -135,8 +139,13 @@ void port_event_init(struct port_event *event)
 #endif
 }
 
-/* Without a pipe, no signal ends the wait. */
 void port_event_expect_signals(struct port_event *event)
+{
+  event->pipe[0] = WANTED;
+}
+
+/* Without a pipe, no signal ends the wait. */
+static void make_pipe(struct port_event *event)
 {
   if (pipe(event->pipe) != 0) {
     event->pipe[0] = -1;
@@ -206,6 +215,7 @@ void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_
       until.tv_sec++;
     }
     int cancel = mutex->cancel;
+    if (event->pipe[0] == WANTED) make_pipe(event);
     event->mutex = mutex;
     unlock_and_wake(mutex);
     bool woken = sleep_until(event, &until);

@@ -9,8 +9,8 @@ $(SERVICE_TESTS:=.o) $(SERVICE_BENCH).o $(BUILD)/tests/languages/scene.o: CPPFLA
 
 $(SERVICE_BENCH) $(filter-out %_tls,$(SERVICE_TESTS)): $(BUILD)/boards/service/no_tls.o
 
-# It counts who waits for events.
-$(BUILD)/tests/languages/test_service: override LDFLAGS += -Wl,--wrap=poll
+# It counts who waits for events, and who receives.
+$(BUILD)/tests/languages/test_service: override LDFLAGS += -Wl,--wrap=poll,--wrap=recv
 
 # With OpenSSL, whatever the library has.
 $(BUILD)/tests/languages/test_service_tls.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'

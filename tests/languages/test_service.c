@@ -9,10 +9,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Options */
@@ -276,6 +278,61 @@ static void test_threads(void)
 }
 
 /* Events */
+
+/* Receives by threads other than this one, while it is known. */
+static atomic_int by_others;
+static atomic_bool counts;
+static pthread_t here;
+
+ssize_t __real_recv(int socket, void *data, size_t size, int flags);
+ssize_t __wrap_recv(int socket, void *data, size_t size, int flags);
+ssize_t __wrap_recv(int socket, void *data, size_t size, int flags)
+{
+  if (atomic_load(&counts) && !pthread_equal(pthread_self(), here)) atomic_fetch_add(&by_others, 1);
+  return __real_recv(socket, data, size, flags);
+}
+
+/*
+ * Who waits receives the answer itself: the client's thread comes back only when nobody has waited for
+ * milliseconds, and leaves again after one answer.
+ */
+static void test_wait_needs_no_thread(void)
+{
+  enum { PAIRS = 1000 };
+  begin();
+  struct fls_client *client = open_service(NULL);
+  struct fls_lock *lock = make_lock(client, "door", 0);
+  here = pthread_self();
+  atomic_store(&by_others, 0);
+  atomic_store(&counts, true);
+  for (int i = 0; i < PAIRS; i++) {
+    CHECK_EQUAL(acquire(lock), FLS_OK);
+    CHECK_EQUAL(release(lock), FLS_OK);
+  }
+  atomic_store(&counts, false);
+  if (!CHECK(atomic_load(&by_others) < PAIRS)) printf("# %d\n", atomic_load(&by_others));
+  fls_close(client, SOON);
+}
+
+/* Where somebody has just waited, operations that are begun for events end, too, and so do waits of others. */
+static void test_waits_and_events(void)
+{
+  begin();
+  struct fls_client *client = open_service(NULL);
+  struct fls_lock *waited = make_lock(client, "waited", 1);
+  struct fls_lock *begun = make_lock(client, "begun", 2);
+  for (int i = 0; i < 50; i++) {
+    CHECK_EQUAL(acquire(waited), FLS_OK);
+    CHECK_EQUAL(fls_acquire(begun, FLS_FOREVER, FLS_RENEW, 1), FLS_PENDING);
+    if (i % 2 == 0) CHECK_EQUAL(next_event(client).status, FLS_OK);
+    CHECK_EQUAL(release(waited), FLS_OK);
+    if (i % 2 == 1) CHECK_EQUAL(next_event(client).status, FLS_OK);
+    CHECK_EQUAL(fls_release(begun, 0), FLS_PENDING);
+    if (i % 10 == 0) sleep_ms(20); /* then the client's thread receives the answer */
+    CHECK_EQUAL(await(begun), FLS_OK);
+  }
+  fls_close(client, SOON);
+}
 
 static void test_events(void)
 {
@@ -696,6 +753,8 @@ const struct check_test check_tests[] = {{"wrong_options", test_wrong_options},
                                          {"shared", test_shared},
                                          {"kept", test_kept},
                                          {"threads", test_threads},
+                                         {"wait_needs_no_thread", test_wait_needs_no_thread},
+                                         {"waits_and_events", test_waits_and_events},
                                          {"events", test_events},
                                          {"merged", test_merged},
                                          {"words", test_words},

@@ -720,7 +720,7 @@ void __wrap_port_event_wait(struct port_event *event, struct port_mutex *mutex,
                             uint32_t timeout_ms);
 
 static atomic_bool sleeps, returned, gave_up;
-static bool until_woken; /* no task that sleeps ends that by itself */
+static atomic_bool until_woken; /* no task that sleeps ends that by itself */
 
 /* The linker puts it between client.c and the port (--wrap). */
 void __wrap_port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
