@@ -101,14 +101,15 @@ states() {
   ' "$folder/files" "$folder/finders" "$folder/lines"
 }
 
-# believed: the sums in the record, if its last one is the sum of those before
+# believed: the sums in the record, if its last one is the sum of those before. What is wrong with it is in $folder/wrong.
 believed() {
+  : >"$folder/wrong"
   if [ "$(tail -n 1 "$record" 2>/dev/null)" = "sum $(sed '$d' "$record" 2>/dev/null | sum)" ]; then
     grep -e '^[0-9]' -e '^tools ' "$record"
   elif [ -e "$record" ]; then
-    echo "# $record is damaged: none is left out" >&2
+    echo "# $record is damaged: none is left out" >"$folder/wrong"
   else
-    echo "# there is no $record: none is left out" >&2
+    echo "# there is no $record: none is left out" >"$folder/wrong"
   fi
 }
 
@@ -202,7 +203,7 @@ case ${1:-} in
   ;;
 *)
   due >"$list"
-  cat "$folder/why"
+  cat "$folder/why" "$folder/wrong"
   ;;
 esac
 case ${1:-} in
