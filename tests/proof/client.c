@@ -4,7 +4,9 @@
  * function returns with the mutex unlocked, and locks it only when it is; the engine is called with
  * it, connect(), send() and recv() without it; one task at a time is inside send(), and one inside
  * the others; nothing is sent to, or received from, a connection that is not open, and none is closed
- * while a task sends. In a forked process nothing but close() is touched.
+ * while a task sends; whoever is inside fairlock_run() leaves the client to others only while it is
+ * there, and is woken by the last of them if it sleeps until then. In a forked process nothing but
+ * close() is touched.
  *
  * One task is looked at. Whenever it gets the mutex, the others have changed what they may change
  * (others()); whenever it gives it up, it has changed only what is its own (mine()). CALL names what
@@ -31,6 +33,8 @@ static struct fairlock *handle_of_mine = &H;
 static bool locked, is_fork;
 static bool i_send, i_serve;                 /* the task itself does */
 static bool sending_before, serviced_before; /* when it got the mutex */
+static bool left_before, sleeps_before, waited_before, blocked_before;
+static bool told_runner; /* since then */
 static bool transport_open;
 static enum { CLOSED, OPENING, OPEN } stage; /* of the engine */
 static int turns;
@@ -45,6 +49,37 @@ static bool goes_on(void)
   return ++turns <= TURNS;
 }
 
+/* Only the runner begins or ends to leave the client to others; whoever waits tells it. */
+static void others_run(void)
+{
+  if (K.runner == NULL || K.runner == &other_event) {
+    K.runner = nondet_bool() ? &other_event : NULL;
+    K.left = K.runner != NULL && nondet_bool();
+    K.sleeps = K.left && nondet_bool();
+    K.waited = nondet_bool();
+  }
+  K.waited = K.waited || nondet_bool();
+}
+
+/* An operation that was begun is counted until it ends. */
+static void others_begin(void)
+{
+  H.begun = H.result == FAIRLOCK_PENDING && nondet_bool();
+  K.engine.begun = nondet_uint32();
+  ASSUME(K.engine.begun < UINT32_MAX && (!H.begun || K.engine.begun > 0));
+}
+
+static void note_state(void)
+{
+  sending_before = K.sending;
+  serviced_before = K.serviced;
+  left_before = K.left;
+  sleeps_before = K.sleeps;
+  waited_before = K.waited;
+  blocked_before = K.blocked != NULL;
+  told_runner = false;
+}
+
 static void others(void)
 {
   if (!i_send) K.sending = nondet_bool();
@@ -57,7 +92,7 @@ static void others(void)
       transport_open = stage == OPEN || (stage == OPENING && K.serviced && nondet_bool());
     }
   }
-  if (K.runner == NULL || K.runner == &other_event) K.runner = nondet_bool() ? &other_event : NULL;
+  others_run();
   if (!newcomer_came && nondet_bool()) {
     newcomer_came = true;
     newcomer.handle = nondet_bool() ? &H : NULL;
@@ -69,8 +104,21 @@ static void others(void)
   K.engine.broken = nondet_bool();
   K.engine.connect_requested = more && nondet_bool();
   handle_of_mine->result = more && nondet_bool() ? FAIRLOCK_PENDING : FAIRLOCK_OK;
-  sending_before = K.sending;
-  serviced_before = K.serviced;
+  others_begin();
+  note_state();
+}
+
+/*
+ * Only the runner leaves the client to others, and only while it runs. It is told of a wait by whoever
+ * has waited, and woken by the last of them if it sleeps until then.
+ */
+static void mine_of_runner(void)
+{
+  CHECK((!K.left || K.runner != NULL) && (!K.sleeps || K.left));
+  CHECK(!H.begun || K.engine.begun > 0);
+  if (K.runner != &other_event) return;
+  CHECK(K.left == left_before && K.sleeps == sleeps_before && (K.waited || !waited_before));
+  CHECK(!K.sleeps || !blocked_before || K.blocked != NULL || (told_runner && K.waited));
 }
 
 /* A flag that was set is not set again, and cleared only by the task that has set it. */
@@ -84,8 +132,8 @@ static void mine(void)
     CHECK(K.serviced != i_serve);
     i_serve = K.serviced;
   }
-  sending_before = K.sending;
-  serviced_before = K.serviced;
+  mine_of_runner();
+  note_state();
   CHECK(stage != OPEN || transport_open);
 }
 
@@ -134,11 +182,23 @@ void port_event_destroy(struct port_event *event)
 void port_event_set(struct port_event *event)
 {
   CHECK(event != NULL && locked);
+  if (event == &other_event) told_runner = true;
+}
+
+static bool slept, yielded;
+
+/* The runner sleeps for long beside others only if there is one who wakes it. */
+static void check_runner_sleeps(uint32_t timeout_ms)
+{
+  CHECK(K.sleeps ? K.blocked != NULL : timeout_ms <= YIELD_MS);
+  if (K.sleeps && timeout_ms > YIELD_MS) slept = true;
+  if (!K.sleeps) yielded = true;
 }
 
 void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
 {
   CHECK(event != NULL && mutex == &K.mutex && locked && timeout_ms <= PORT_WAIT_MAX_MS);
+  if (event == K.runner && K.left) check_runner_sleeps(timeout_ms);
   mine();
   others();
 }
@@ -230,6 +290,7 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
   *handle = any;
   handle->engine = engine;
   handle->result = FAIRLOCK_OK;
+  handle->begun = false;
   return nondet_bool() ? FAIRLOCK_OK : FAIRLOCK_INVALID;
 }
 
@@ -437,6 +498,7 @@ static void poll(void)
 static void run(void)
 {
   REACHED(fairlock_run(&K) == FAIRLOCK_IN_PROGRESS);
+  REACHED(slept && yielded);
 }
 
 static void force_release(void)
@@ -542,6 +604,7 @@ void any_end(struct fairlock_client *client, struct fairlock *handle)
   others();
   handle->awaited = false;
   handle->result = (int8_t)nondet_int();
+  if (handle->result != FAIRLOCK_PENDING) handle->begun = false;
   ASSUME(!waits(client, handle));
 }
 

@@ -17,6 +17,7 @@
 
 #include "codec.h"
 #include "event.h"
+#include "memchr.h"
 
 /* The calls. `now` is any time, before or after that of the call before: the clock wraps around. */
 

@@ -3,7 +3,7 @@
  * An inspection: one element of the reply, behind any others, whatever numbers they have named. No
  * number is stored outside of `values`, no byte outside of the element's text is read, nothing is
  * reported once an element was of a wrong kind, and who is reported as a holder has a place among as
- * many as were announced. At the end, only a reply with as many elements as it has announced is whole.
+ * many as were announced; of a free lock's last hold, id and words are those of the text. At the end, only a reply with as many elements as it has announced is whole.
  *
  * Assumed: an event as the decoder makes them; a reply of fewer elements than the decoder counts to.
  */
@@ -13,6 +13,7 @@
 #include "lock/inspect.c"
 
 #include "event.h"
+#include "memchr.h"
 
 #define TEXT_SIZE     4
 #define IMPLIES(a, b) (!(a) || (b))
@@ -21,6 +22,19 @@
 static struct fairlock_engine E;
 static const struct resp_event *E_event;
 static bool reported, failed;
+
+/* The id and the words of the last hold are parts of the text, with one space between them. */
+static void check_last(const struct fairlock_last *last, size_t size)
+{
+  CHECK(last->id != NULL || (last->id_size == 0 && last->words == NULL));
+  CHECK(last->words != NULL || (last->words_size == 0 && last->id_size <= size));
+  CHECK(last->words == NULL || last->id_size + 1 + last->words_size == size);
+  CHECK(last->id_size == 0 || __CPROVER_r_ok(last->id, last->id_size));
+  CHECK(last->words_size == 0 || __CPROVER_r_ok(last->words, last->words_size));
+  CHECK(last->end <= FAIRLOCK_LAST_BROKEN);
+  REACHED(last->id_size > 0 && last->words_size > 0);
+  REACHED(last->id_size > 1 && last->words == NULL);
+}
 
 static bool on_report(const struct fairlock_report *report, void *context)
 {
@@ -32,6 +46,8 @@ static bool on_report(const struct fairlock_report *report, void *context)
   CHECK(report->place > 0 || (report->waiter_count == waiters_of(&E) && report->id_size == 0) ||
         report->holder_count == holders_of(&E));
   CHECK(report->place == 0 || report->holder_count == 0);
+  CHECK(report->last.id == NULL || (report->place == 0 && report->id == NULL));
+  check_last(&report->last, E_event->cut ? 1 : E_event->size);
   CHECK(report->limits_size == 0 || __CPROVER_r_ok(report->limits, report->limits_size));
   CHECK(report->limits_size == 0 || (report->shares && report->holder_index == 0));
   REACHED(report->limits_size > 1 && report->id_size > 0);

@@ -129,6 +129,7 @@ static bool valid_handle(const struct fairlock *h)
   HOLDS(pending || good_status(h->result));
   HOLDS(IMPLIES(pending, h->phase != FREE && h->phase != HELD && h->phase != LOST));
   HOLDS(pending || h->phase == FREE || h->phase == HELD || h->phase == LOST || ending(h));
+  HOLDS(IMPLIES(h->begun, pending));
   HOLDS(good_status(h->answer) || h->answer == FAIRLOCK_PENDING);
   HOLDS(good_status(h->leave_result) && IMPLIES(h->leave_result < 0, pending));
 
@@ -227,13 +228,16 @@ static bool valid_engine(void)
 static bool valid(void)
 {
   unsigned inspecting = 0;
+  unsigned begun = 0;
   if (!valid_heap() || !valid_list() || !valid_engine()) return false;
   for (unsigned i = 0; i < HANDLES; i++) {
     if (!in_heap(one(i))) continue;
     if (!valid_handle(one(i))) return false;
     inspecting += inspects(one(i));
+    begun += one(i)->begun;
   }
   HOLDS(inspecting <= 1);
+  HOLDS(E.begun == begun);
   return true;
 }
 

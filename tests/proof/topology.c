@@ -19,6 +19,7 @@ static struct fairlock_topology T;
 
 #include "codec.h"
 #include "event.h"
+#include "memchr.h"
 
 #define ADDRESS_SIZE 6
 #define TEXT_SIZE    11 /* "MOVED 1 h:7" */
@@ -148,16 +149,6 @@ static void followed(void)
 }
 
 /* What they are made of, as any that keep their contracts. */
-
-void *memchr(const void *text, int byte, size_t size)
-{
-  const uint8_t *at = text;
-  CHECK(size == 0 || __CPROVER_r_ok(text, size));
-  for (size_t i = 0; i < size; i++) {
-    if (at[i] == (uint8_t)byte) return (void *)&at[i];
-  }
-  return NULL;
-}
 
 /*
  * An answer may change all but the topology. It takes no handle out, and what ends a hold goes on if
