@@ -64,6 +64,7 @@ static void sleep_us(long long us)
   if (us > 0) (void)nanosleep(&time, NULL);
 }
 
+/* NULL: the library refuses the name. */
 static struct fairlock *handle_of(const char *name)
 {
   for (int i = 0; i < MOST_LOCKS; i++) {
@@ -71,7 +72,8 @@ static struct fairlock *handle_of(const char *name)
     if (names[i][0] != 0) continue;
     (void)snprintf(names[i], sizeof names[i], "%s", name);
     if (fairlock_init(&handles[i], &client, names[i]) == FAIRLOCK_OK) return &handles[i];
-    break;
+    names[i][0] = 0;
+    return NULL;
   }
   exit(1);
 }
@@ -239,8 +241,12 @@ static void obey(const char *line)
   long number[3] = {0};
   if (sscanf(line, "%15s %127s %ld %ld %ld", verb, name, &number[0], &number[1], &number[2]) < 2)
     exit(1);
-  if (obey_share(verb, name, number)) return;
   struct fairlock *handle = handle_of(name);
+  if (handle == NULL) {
+    printf("error no such name\n");
+    return;
+  }
+  if (obey_share(verb, name, number)) return;
   if (strcmp(verb, "acquire") == 0) {
     asked = handle;
     asked_what = 'a';

@@ -226,10 +226,11 @@ local function name_limit(own, till)
   call('hset', notes, 'limit', table.concat(words, ' '))
 end
 
-local function set_share(owner, token, lease, count, words, own)
+-- least: it ends no sooner.
+local function set_share(owner, token, lease, count, words, own, least)
   local step = 1
   while step * 2 <= lease / 16 do step = step * 2 end
-  local till = math.ceil((now + lease) / step) * step
+  local till = math.max(math.ceil((now + lease) / step) * step, least or 0)
   name_limit(own, till)
   sharers, ends[owner] = sharers + 1, till
   fields[owner] = token .. ' ' .. whole(ends[owner]) .. ' ' .. count .. ' ' .. words
@@ -326,6 +327,7 @@ end
 
 local function set_shared()
   local own = ends[id] and string.match(fields[id], '%d+')
+  local least = own and string.match(fields[id], '^%d+ %d+ (%d+)') ~= '0' and ends[id]
   if alone == id then
     own = whole(last)
   elseif own then
@@ -334,14 +336,14 @@ local function set_shared()
   end
   if own ~= token then return false end
   alone = false
-  set_share(id, own, tonumber(lease), count, lease .. renewed, limit)
+  set_share(id, own, tonumber(lease), count, lease .. renewed, limit, least)
   let_in()
   return own
 end
 
 -- It knows no word that a later release may need: without a hold or a place it changes nothing.
 local lives = holder == id or ends[id] or call('zscore', timeout, id)
-if call('hget', notes, 'needs') and not lives and verb ~= 'inspect' and verb ~= 'set' then
+if call('hget', notes, 'needs') and not lives and verb ~= 'inspect' and verb ~= 'whose' and verb ~= 'set' then
   if verb == 'acquire' or verb == 'force' then return 'needs' end
   return call('hget', notes, 'released') == token and token
 end
@@ -372,8 +374,10 @@ elseif verb == 'release' then
 elseif verb == 'leave' then
   remove(id)
   if holder == id then end_hold(string.format('%.0f', last)) end
+elseif verb == 'whose' then
+  return {string.format('%.0f', last), holder or ''}
 elseif verb == 'force' then
-  if holder then end_hold() end
+  if holder and holder == count and tonumber(token) == last then end_hold() end
 elseif verb == 'inspect' then
   local words = {}
   for _, waiter in ipairs(call('lrange', queue, 0, -1)) do
@@ -458,8 +462,10 @@ class Client:
             return [None, None, "broken"]
 
     def run(self, handle, verb, patience=0, count=0):
-        """Until it is answered; a request of a hold, for as long as it believes in that."""
+        """Until it is answered; a request of a hold, for as long as it believes in that; a release, for a while."""
         last = handle.ends if verb == "set" and handle.count > 0 else float("inf")
+        if verb == "release":
+            last = time.monotonic() + ANSWER
         while time.monotonic() < last:
             sent = time.monotonic()
             try:
@@ -545,6 +551,13 @@ class Client:
         handle.renew_at = float("inf")
         return "released" if self.run(handle, "release") else "lost"
 
+    def force(self, handle):
+        """That hold only, so a late request ends no other."""
+        before = handle.token
+        handle.token, holder = self.run(handle, "whose")
+        self.run(handle, "force", count=holder)
+        handle.token = before
+
     def handle_of(self, name, limit=""):
         key = name + " " + limit if limit else name
         if key not in self.handles:
@@ -567,7 +580,7 @@ class Client:
             believes = handle.count > 0 and time.monotonic() < handle.ends
             return "held " + handle.token if believes else "not-held"
         if verb == "force":
-            self.run(handle, "force")
+            self.force(handle)
             return "forced"
         if verb == "inspect":
             return "waiters " + self.run(handle, "inspect")

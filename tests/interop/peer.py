@@ -145,6 +145,10 @@ class Stage:
         program.id = program.expect("id")[0]
         return program
 
+    def require_programs(self):
+        """One that has ended has refused nothing, and kept no rule."""
+        require(all(program.process.poll() is None for program in self.programs), "a program has ended")
+
     def end(self):
         for program in self.programs:
             program.end()
@@ -289,6 +293,11 @@ class Stage:
         program.say("unshare", self.lock, program.limit)
         program.expect("released")
 
+    def loses_share(self, program):
+        program.say("unshare", self.lock, program.limit)
+        line = " ".join(program.hear())
+        require(line in ("lost", "not-held"), "it says %s to the release of a lost share" % line)
+
     def share(self, name):
         """What stands for one that shares: token, ends, count, lease."""
         value = self.holders().get(name)
@@ -388,11 +397,9 @@ def name_in_braces(stage):
     program = lab.Program(stage.words, stage.port, PATIENT, 30000)
     stage.programs.append(program)
     program.say("acquire", name, 0, 20000)
-    try:
-        answer = program.hear()
-    except (Failed, OSError):  # it has ended
-        answer = ["error"]
-    require(answer[:1] == ["error"] and stage.call("EXISTS", name) == 0, "it says %s" % answer)
+    program.expect("error")
+    require(stage.call("EXISTS", name) == 0, "it holds it")
+    stage.holds(program)
 
 
 @check
@@ -549,6 +556,18 @@ def busy(stage):
 
 
 @check
+def endless(stage):
+    """A lock without a TTL is held until somebody ends that: it gets none, and nobody takes it."""
+    stage.others_hold()
+    stage.call("PERSIST", stage.lock)
+    program = stage.program()
+    stage.busy(program)
+    stage.waits(program)
+    require(stage.holders() == {"other:1": "1"}, "the lock hash is %s" % stage.holders())
+    require(stage.call("PTTL", stage.lock) == -1, "it has a TTL")
+
+
+@check
 def queue(stage):
     """A waiter queues at the end; queue and scores have a TTL."""
     stage.others_hold()
@@ -682,6 +701,19 @@ def leave_ends_claim(stage):
     if program.hear()[0] == "held":
         stage.releases(program)
     require(stage.holders() == {}, "the claim stays")
+
+
+@check
+def leave_hands_over(stage):
+    """The end of such a claim hands the lock to the first in line."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program, 4000)
+    stage.give(program.id, count=0)
+    waiter = stage.waiter()
+    if program.hear()[0] == "held":
+        stage.releases(program)
+    waiter.hears_grant()
 
 
 # Messages.
@@ -1200,6 +1232,18 @@ def renewal_scores_first(stage):
 
 
 @check
+def renewal_keeps_longer(stage):
+    """A renewal makes a TTL that is longer than the lease no shorter."""
+    program = stage.program(lease_ms=6000)
+    stage.holds(program, 0)
+    stage.call("PEXPIRE", stage.lock, 600000)
+    waiter, far = stage.waiter(), 9 * 10 ** 12
+    stage.call("ZADD", stage.timeout, "XX", far, waiter.id)
+    until(lambda: stage.score(waiter.id) < far, "a renewal")
+    stage.ttl_at_least(stage.lock, 600000)
+
+
+@check
 def lost_hold(stage):
     """A hold that somebody else has taken is not taken back, and its release says so."""
     program = stage.program(lease_ms=1500)
@@ -1223,6 +1267,15 @@ def late_release(stage):
 
 
 @check
+def release_of_another(stage):
+    """A release of a hold says that it is lost if its id has one with another token by now."""
+    program = stage.program()
+    stage.holds(program)
+    stage.give(program.id)
+    stage.loses(program)  # a leave may follow, which ends whatever the id has
+
+
+@check
 def reentry(stage):
     """Re-entry counts to 2 with the same token, and the first release back to 1."""
     program = stage.program()
@@ -1236,6 +1289,19 @@ def reentry(stage):
     require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
     stage.releases(program)
     require(stage.holders() == {}, "the lock hash is %s" % stage.holders())
+
+
+@check
+def reentry_keeps_longer(stage):
+    """A re-entry with a shorter lease, and its release, make the TTL no shorter."""
+    program = stage.program()
+    stage.holds(program, 600000)
+    program.say("acquire", stage.lock, 0, 20000)
+    if program.hear() == ["unsupported"]:
+        raise Skipped("no re-entry")
+    stage.ttl_at_least(stage.lock, 600000)
+    stage.releases(program)
+    stage.ttl_at_least(stage.lock, 600000)
 
 
 # Beside those who share, for clients that know nothing of it, too.
@@ -1361,6 +1427,18 @@ def share_limit_of_who_is_let_in(stage):
     named = stage.note("limit").split()
     require(named[::2] == ["4", "5"], "limit is %s" % named)
     require(int(named[3]) >= int(stage.share(first.id)[1]), "limit is %s, the claim %s" % (named, grant))
+
+
+@check
+def share_limit_of_a_waiter(stage):
+    """Who leaves lets nobody in whose own limit, the S of its note, says that as many hold as may."""
+    stage.others_share(2)
+    stage.call("HSET", stage.notes, "limit", "5 %s" % stage.note("limit").split()[1])
+    program = stage.sharer(5)
+    stage.shares(program)
+    waiter = stage.waiter(more=" S2")
+    stage.unshares(program)
+    require(stage.line() == [waiter.id] and waiter.id not in stage.holders(), "it is let in as the third of two")
 
 
 @check
@@ -1542,6 +1620,20 @@ def share_leave_ends_claim(stage):
 
 
 @check
+def share_leave_hands_over(stage):
+    """The end of such a share hands the lock to the first in line."""
+    stage.others_hold()
+    program = stage.sharer()
+    program.say("share", stage.lock, program.limit, 4000, 20000)
+    until(lambda: stage.note(program.id), "a note of %s" % program.id)
+    stage.lets_in(program)
+    waiter = stage.waiter()
+    if program.hear()[0] == "held":
+        stage.unshares(program)
+    waiter.hears_grant()
+
+
+@check
 def share_says_more(stage):
     """The field of one that shares, and the note of one that waits to, may say more: both count."""
     stage.others_share(1)
@@ -1641,11 +1733,32 @@ def share_late_release(stage):
     program = stage.sharer()
     token = stage.shares(program, 500)
     until(lambda: int(stage.share(program.id)[1]) < stage.now_ms(), "the end of the lease")
-    program.say("unshare", stage.lock, program.limit)
-    line = " ".join(program.hear())
-    require(line in ("lost", "not-held"), "it says %s to the release of a lost share" % line)
+    stage.loses_share(program)
     require("sharer:1" in stage.holders(), "the lock hash is %s" % stage.holders())
     require(stage.note("released") != str(token), "it is noted as released")
+
+
+@check
+def share_release_of_another(stage):
+    """So does the release of a share."""
+    program = stage.sharer()
+    stage.shares(program)
+    stage.lets_in(program)
+    stage.loses_share(program)
+
+
+@check
+def share_reentry_keeps_longer(stage):
+    """A re-entry with a shorter lease, and its release, make no share end sooner."""
+    program = stage.sharer()
+    stage.shares(program, 600000)
+    ends = stage.share(program.id)[1]
+    program.say("share", stage.lock, program.limit, 0, 20000)
+    if program.hear() == ["unsupported"]:
+        raise Skipped("no re-entry")
+    stage.unshares(program)
+    require(stage.share(program.id)[1] >= ends, "it ends at %s, not %s" % (stage.share(program.id)[1], ends))
+    stage.require_table()
 
 
 @check
@@ -1667,17 +1780,32 @@ def share_rights(stage):
 
 # What a client need not have.
 
+def forces(stage, program, expected="forced"):
+    program.say("force", stage.lock)
+    line = program.hear()
+    if line == ["unsupported"]:
+        raise Skipped("no force")
+    require(line[0] == expected, "it says " + " ".join(line))
+
+
 @check
 def force(stage):
     """A forced release ends anybody's hold, hands over, and does not set `released`."""
     token = stage.others_hold()
     waiter = stage.waiter()
     program = stage.program()
-    program.say("force", stage.lock)
-    if program.hear() != ["forced"]:
-        raise Skipped("no force")
+    forces(stage, program)
     waiter.hears_grant()
     require(stage.note("released") != token, "released is %s" % token)
+
+
+@check
+def force_needs(stage):
+    """Who knows no word of `needs` ends nobody's hold."""
+    stage.others_hold()
+    stage.call("HSET", stage.notes, "needs", "peers and more")
+    forces(stage, stage.program(), "error")
+    require(stage.holders() == {"other:1": "1"}, "the lock hash is %s" % stage.holders())
 
 
 @check
@@ -1817,7 +1945,28 @@ class Turns:
         self.turn(hears=("released",))
         self.ends()
         until(lambda: not self.stage.holders(), "the end of what a late request has begun")
+        self.stage.require_programs()
         return self.proxy.count
+
+
+def ten_minutes_older(requests):
+    """Each time to come that they name, in s, ms, or us since 1970, is ten minutes earlier: who waited for it
+    would wait too long."""
+    def older(found):
+        unit = 10 ** (len(found[0]) - 10)
+        ahead = int(found[0]) - int(time.time() * unit)
+        return b"%d" % (int(found[0]) - 600 * unit) if 0 <= ahead < 600 * unit else found[0]
+
+    return re.sub(rb"\b(\d{10}|\d{13}|\d{16})\b", older, requests)
+
+
+def forces_at_last(stage, program):
+    for _ in range(5):
+        program.say("force", stage.lock)
+        answer = program.hear(30)
+        if answer[0] == "forced":
+            return
+    raise Failed("it answers " + " ".join(answer))
 
 
 def breaks_at_each(stage, fate, shares=False):
@@ -1853,6 +2002,31 @@ def lost_requests(stage):
 def unanswered_requests(stage):
     """So does one whose request was carried out, and not answered: it is not done twice."""
     breaks_at_each(stage, "unanswered")
+
+
+@check
+def late_force(stage):
+    """A force that is carried out ten minutes late, on a connection that broke, ends no newer hold."""
+    stage.others_hold()
+    forces(stage, stage.program())
+
+    def breaks(at):
+        one = Stage(stage.port, stage.words, "%s.%d" % (stage.lock, at))
+        try:
+            between = one.proxy()
+            between.fate, between.at = "late", at
+            program = one.program(port=between.port)
+            one.others_hold()
+            forces_at_last(one, program)
+            one.give("newer:1")
+            between.kept = [(link, ten_minutes_older(requests)) for link, requests in between.kept]
+            between.deliver()
+            require(one.holders() == {"newer:1": "1"}, "at request %d: the lock hash is %s" % (at, one.holders()))
+            return between.count
+        finally:
+            one.end()
+
+    side_by_side(breaks, range(1, breaks(0) + 1))
 
 
 @check
@@ -1927,12 +2101,22 @@ def belief_of_a_stopped_one(stage):
     require(not program_believes(stage, program), "it still believes in its hold")
 
 
+@check
+def belief_of_a_release(stage):
+    """Nor does one that has sent its release, whatever became of that."""
+    program = believing(stage, 600000)
+    program.say("release", stage.lock)
+    program.hear(60)
+    require(not program_believes(stage, program), "it still believes in its hold")
+
+
 def judge(name, port, words, lock=None):
     """(verdict, why) of a check of this program."""
     stage = None
     try:
         stage = Stage(port, words, lock or name)
         CHECKS[name](stage)
+        stage.require_programs()
         return "ok", ""
     except Skipped as skipped:
         return "skip", str(skipped)

@@ -77,8 +77,7 @@ func (d *driver) handle(name string, limit int) *handle {
 		defer d.client.mutex.Unlock()
 		h, status := d.client.add(name, limit)
 		if h == nil {
-			fmt.Fprintln(os.Stderr, name, status)
-			os.Exit(1)
+			panic(status) // obey() says so
 		}
 		d.handles[key] = h
 	}
@@ -122,6 +121,15 @@ func (h *handle) idNow() string {
 }
 
 func (d *driver) obey(words []string) {
+	defer func() {
+		switch cause := recover().(type) {
+		case nil:
+		case Status:
+			fmt.Println("error", cause)
+		default:
+			panic(cause)
+		}
+	}()
 	arguments := append(words[1:], "0", "0", "0", "0")
 	switch name := arguments[0]; words[0] {
 	case "id":

@@ -158,6 +158,12 @@ impl Driver {
     fn obey(&mut self, line: &str) -> Option<String> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let [verb, name, rest @ ..] = words.as_slice() else { std::process::exit(0) };
+        if !self.holders.keys().any(|(known, _)| known == name) {
+            if let Err(error) = self.client.lock(*name).holder() {
+                say(format_args!("error {error}"));
+                return None;
+            }
+        }
         let number = |index: usize| rest.get(index).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
         let limit = verb.contains("share").then(|| number(0) as u32);
         let acquire = |holder: &mut Holder, wait, lease| {
