@@ -691,13 +691,19 @@ def leave(stage):
     require(stage.score(program.id) == 0 and stage.note(program.id) is None, "score or note stays")
 
 
-@check
-def leave_ends_claim(stage):
-    """A wait that ends gives back a claim that it has not heard of."""
+def give_unheard(stage):
+    """One that waits, for 4 s, is given the lock without a message. Returns its program."""
     stage.others_hold()
     program = stage.program()
     stage.waits(program, 4000)
     stage.give(program.id, count=0)
+    return program
+
+
+@check
+def leave_ends_claim(stage):
+    """A wait that ends gives back a claim that it has not heard of."""
+    program = give_unheard(stage)
     if program.hear()[0] == "held":
         stage.releases(program)
     require(stage.holders() == {}, "the claim stays")
@@ -706,10 +712,7 @@ def leave_ends_claim(stage):
 @check
 def leave_hands_over(stage):
     """The end of such a claim hands the lock to the first in line."""
-    stage.others_hold()
-    program = stage.program()
-    stage.waits(program, 4000)
-    stage.give(program.id, count=0)
+    program = give_unheard(stage)
     waiter = stage.waiter()
     if program.hear()[0] == "held":
         stage.releases(program)
@@ -1606,14 +1609,20 @@ def share_grant(stage):
     stage.require_table()
 
 
-@check
-def share_leave_ends_claim(stage):
-    """A wait that ends gives back a share that it has not heard of."""
+def let_in_unheard(stage):
+    """One that waits to share, for 4 s, is let in without a message. Returns its program."""
     stage.others_hold()
     program = stage.sharer()
     program.say("share", stage.lock, program.limit, 4000, 20000)
     until(lambda: stage.note(program.id), "a note of %s" % program.id)
     stage.lets_in(program)
+    return program
+
+
+@check
+def share_leave_ends_claim(stage):
+    """A wait that ends gives back a share that it has not heard of."""
+    program = let_in_unheard(stage)
     if program.hear()[0] == "held":
         stage.unshares(program)
     require(stage.holders() == {}, "the claim stays")
@@ -1622,11 +1631,7 @@ def share_leave_ends_claim(stage):
 @check
 def share_leave_hands_over(stage):
     """The end of such a share hands the lock to the first in line."""
-    stage.others_hold()
-    program = stage.sharer()
-    program.say("share", stage.lock, program.limit, 4000, 20000)
-    until(lambda: stage.note(program.id), "a note of %s" % program.id)
-    stage.lets_in(program)
+    program = let_in_unheard(stage)
     waiter = stage.waiter()
     if program.hear()[0] == "held":
         stage.unshares(program)

@@ -34,6 +34,14 @@ static bool note_report(const struct fairlock_report *report, void *context)
   return true;
 }
 
+static void begin_inspection(void)
+{
+  begin();
+  reported = 0;
+  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
+  drain();
+}
+
 void test_inspect(void)
 {
   begin();
@@ -116,10 +124,7 @@ void test_inspect_holder(void)
       {"1000", "0", "1", 0, -1, false, false, FAIRLOCK_LIFE_UNKNOWN},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    begin();
-    reported = 0;
-    CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
-    drain();
+    begin_inspection();
     feed("*6\r\n:4294967296\r\n:");
     feed(rows[i].ttl);
     feed("\r\n$2\r\n42\r\n:");
@@ -137,10 +142,6 @@ void test_inspect_holder(void)
   }
 }
 
-/*
- * Three who share, up to four of them, and two who wait: one that shares, and one of a later release.
- * A lease is rounded up by a sixteenth of it at most, so what is left may be that much more.
- */
 /* Of a free lock: the last hold. What is behind its id are words; another end is none that is known. */
 void test_inspect_last(void)
 {
@@ -157,10 +158,7 @@ void test_inspect_last(void)
       {"1", "1200", "0\r\n", NULL, "", FAIRLOCK_LAST_EXPIRED},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    begin();
-    reported = 0;
-    CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
-    drain();
+    begin_inspection();
     feed("*6\r\n:4294967296\r\n:-2\r\n$2\r\n42\r\n:");
     feed(rows[i].count);
     feed("\r\n:");
@@ -188,12 +186,13 @@ void test_inspect_last(void)
   }
 }
 
+/*
+ * Three who share, up to four of them, and two who wait: one that shares, and one of a later release.
+ * A lease is rounded up by a sixteenth of it at most, so what is left may be that much more.
+ */
 void test_inspect_sharers(void)
 {
-  begin();
-  reported = 0;
-  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
-  drain();
+  begin_inspection();
   feed("*22\r\n:12884901890\r\n"); /* 3 * 2^32 + 2; 5 * 2^16 + 2, and 1 */
   feed(":31877\r\n$2\r\n44\r\n:327682\r\n:240007\r\n$3\r\nh:3\r\n");
   feed(":9999\r\n$2\r\n42\r\n:327681\r\n:240005\r\n$3\r\nh:1\r\n");
@@ -244,10 +243,7 @@ void test_inspect_limits(void)
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     uint8_t bulk[32];
     struct resp_writer writer;
-    begin();
-    reported = 0;
-    CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
-    drain();
+    begin_inspection();
     feed("*6\r\n:4294967296\r\n:9\r\n$2\r\n42\r\n:");
     feed(rows[i].count);
     feed("\r\n:1\r\n");
@@ -259,10 +255,7 @@ void test_inspect_limits(void)
     CHECK_EQUAL(reports[0].id_size, strlen(rows[i].id));
     CHECK(memcmp(ids[0], rows[i].id, strlen(rows[i].id)) == 0);
   }
-  begin();
-  reported = 0;
-  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
-  drain();
+  begin_inspection();
   feed("*11\r\n:8589934592\r\n:9\r\n$2\r\n42\r\n:196609\r\n:1\r\n$7\r\n2 3 h:1\r\n");
   feed(":9\r\n$2\r\n43\r\n:196609\r\n:1\r\n$7\r\n2 3 h:2\r\n");
   CHECK_EQUAL(reported, 2);
@@ -281,10 +274,7 @@ void test_inspect_rounded_end(void)
               {"30001", "65601537", 0, 1000}, {"29999", "65537", 1, 0},   {"31876", "1", -1, 0},
               {"30001", "1", -1, 0}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    begin();
-    reported = 0;
-    CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
-    drain();
+    begin_inspection();
     feed("*6\r\n:4294967296\r\n:");
     feed(rows[i].ttl);
     feed("\r\n$2\r\n42\r\n:");
@@ -300,10 +290,7 @@ void test_inspect_rounded_end(void)
 /* A waiter of a later release, whose note cannot be read here. */
 void test_inspect_later_release(void)
 {
-  begin();
-  reported = 0;
-  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
-  drain();
+  begin_inspection();
   feed("*9\r\n:4294967297\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n$0\r\n\r\n:2\r\n:1\r\n$3\r\nw:1\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(reported, 2);
@@ -316,10 +303,7 @@ void test_inspect_later_release(void)
 void test_inspect_oddities(void)
 {
   static char long_id[400];
-  begin();
-  reported = 0;
-  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
-  drain();
+  begin_inspection();
   feed("*9\r\n:4294967297\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n$0\r\n\r\n:1\r\n:2\r\n$300\r\n");
   memset(long_id, 'x', 300);
   memcpy(long_id + 300, "\r\n", 3);
