@@ -260,9 +260,7 @@ static void take_event(struct reading *reading, const struct resp_event *event)
   if (event->depth == 2 && event->type == RESP_BULK_STRING) take_id(reading, event);
   if (event->depth != 3) return;
   if (reading->named && text) take_value(&reading->note, reading->field, event);
-  if (!reading->named)
-    snprintf(reading->field, sizeof reading->field, "%.*s", text ? (int)event->size : 0,
-             text ? (const char *)event->data : "");
+  if (!reading->named) query_copy(reading->field, sizeof reading->field, event);
   reading->named = !reading->named;
 }
 
@@ -286,8 +284,9 @@ static int read_page(struct reading *reading, const char *start, const char *key
 
 static int read_entries(struct reading *reading)
 {
-  char key[RECORD_KEY_SIZE], start[64];
-  size_t size = record_key(key, reading->history.name);
+  char key[BESIDE_KEY_SIZE], start[64];
+  const char *name = reading->history.name;
+  size_t size = beside_key(key, RECORD_PREFIX, name, strlen(name));
   int status;
   clear_note(&reading->note);
   snprintf(start, sizeof start, "%" PRId64, reading->since_ms);

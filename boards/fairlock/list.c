@@ -118,42 +118,38 @@ static const char both_prefixes[] = "[fr][ae][id][ri][ls][os][co][kn][:_]*";
 
 /* Candidates */
 
-/* True for the key of a history, which is that of no lock. */
-static bool is_history(const uint8_t *key, size_t size)
+/* Takes the prefix off a key. Returns false if it has another one, or nothing behind that. */
+static bool take_off(const char *prefix, const uint8_t **key, size_t *size)
 {
-  size_t prefix = sizeof RECORD_PREFIX - 1;
-  return size > prefix && memcmp(key, RECORD_PREFIX, prefix) == 0;
+  size_t length = strlen(prefix);
+  if (*size <= length || memcmp(*key, prefix, length) != 0) return false;
+  *key += length;
+  *size -= length;
+  return true;
 }
 
-/* True if a key that ends so is that of a lock whose name is between the braces. */
-static bool is_braced(const uint8_t *rest, size_t size)
+/* Takes off the braces, between which the name of a lock stands if it has none. Returns false if it has. */
+static bool take_braces(const uint8_t **name, size_t *size)
 {
-  return size > 2 && *rest == '{' && rest[size - 1] == '}' &&
-         memchr(rest + 1, '{', size - 1) == NULL;
+  const uint8_t *at = *name;
+  bool braced =
+      *size > 2 && *at == '{' && at[*size - 1] == '}' && memchr(at + 1, '{', *size - 1) == NULL;
+  if (!braced) return false;
+  *name += 1;
+  *size -= 2;
+  return true;
 }
 
-/* Finds the lock of a key, which has its name in braces unless that has one. False: none. */
+/* Finds the lock of a key. False: none, as of that of a history. */
 static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
 {
-  size_t prefix = sizeof notes_prefix - 1;
-  if (is_history(key, size)) return false;
-  if (size > prefix && memcmp(key, notes_prefix, prefix) == 0) {
-    found->queue = false;
-  } else {
-    prefix = sizeof queue_prefix - 1;
-    found->queue = size > prefix && memcmp(key, queue_prefix, prefix) == 0;
-    if (!found->queue) return false;
-  }
-  const uint8_t *rest = key + prefix;
-  size -= prefix;
-  if (memchr(rest, '{', size) == NULL) return false;
-  found->braced = is_braced(rest, size);
-  if (found->braced) {
-    rest++;
-    size -= 2;
-  }
+  if (take_off(RECORD_PREFIX, &key, &size)) return false;
+  found->queue = !take_off(notes_prefix, &key, &size);
+  if (found->queue && !take_off(queue_prefix, &key, &size)) return false;
+  if (memchr(key, '{', size) == NULL) return false;
+  found->braced = take_braces(&key, &size);
   if (size > FAIRLOCK_NAME_MAX) return false;
-  found->name = copied(rest, size);
+  found->name = copied(key, size);
   found->size = size;
   return true;
 }
@@ -161,15 +157,10 @@ static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
 /* Takes a key of histograms, which only metrics show. Returns false if it is none. */
 static bool add_recorded(struct list *list, const uint8_t *key, size_t size)
 {
-  struct recorded found = {0};
-  size_t prefix = sizeof TIMES_PREFIX - 1;
-  if (size <= prefix || memcmp(key, TIMES_PREFIX, prefix) != 0) return false;
-  const uint8_t *name = key + prefix;
-  size -= prefix;
-  bool braced = is_braced(name, size);
-  found.size = braced ? size - 2 : size;
-  if (list->form != METRICS || found.size > FAIRLOCK_NAME_MAX) return true;
-  found.name = copied(braced ? name + 1 : name, found.size);
+  if (!take_off(TIMES_PREFIX, &key, &size)) return false;
+  (void)take_braces(&key, &size);
+  if (list->form != METRICS || size > FAIRLOCK_NAME_MAX) return true;
+  struct recorded found = {.name = copied(key, size), .size = size};
   list->recorded =
       with_room(list->recorded, list->recorded_count, &list->recorded_room, sizeof found);
   list->recorded[list->recorded_count++] = found;

@@ -106,6 +106,22 @@ int query_event(struct query *query, struct resp_event *event)
   return status;
 }
 
+void query_copy(char *to, size_t room, const struct resp_event *event)
+{
+  bool text = event->type == RESP_BULK_STRING && event->data != NULL && !event->cut;
+  snprintf(to, room, "%.*s", text ? (int)event->size : 0, text ? (const char *)event->data : "");
+}
+
+size_t beside_key(char key[BESIDE_KEY_SIZE], const char *prefix, const char *name, size_t size)
+{
+  bool plain = memchr(name, '{', size) == NULL;
+  size_t used = (size_t)snprintf(key, BESIDE_KEY_SIZE, "%s%s", prefix, plain ? "{" : "");
+  memcpy(key + used, name, size);
+  used += size;
+  if (plain) key[used++] = '}';
+  return used;
+}
+
 bool query_is_error(const struct resp_event *event)
 {
   return event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;

@@ -68,6 +68,15 @@ int query_ask(struct query *query, const struct word *words, int count);
  */
 int query_event(struct query *query, struct resp_event *event);
 
+/* Copies a text that is an element, and as much of it as there is room for; of anything else nothing. */
+void query_copy(char *to, size_t room, const struct resp_event *event);
+
+/* Room for the key of what is kept beside a lock. */
+#define BESIDE_KEY_SIZE (FAIRLOCK_NAME_MAX + 32)
+
+/* Writes that key: the prefix, and the name, in braces unless it has one. Returns its size. */
+size_t beside_key(char key[BESIDE_KEY_SIZE], const char *prefix, const char *name, size_t size);
+
 /* True if the event is an error reply. */
 bool query_is_error(const struct resp_event *event);
 int query_refused(struct query *query, const struct resp_event *event);

@@ -28,12 +28,6 @@
 #define PATIENCE_MS 3000U        /* a resolver may take longer than that: it is left behind    */
 #define TTL_MS      "2592000000" /* 30 days after the last entry                               */
 
-size_t record_key(char key[RECORD_KEY_SIZE], const char *name)
-{
-  const char *format = strchr(name, '{') != NULL ? RECORD_PREFIX "%s" : RECORD_PREFIX "{%s}";
-  return (size_t)snprintf(key, RECORD_KEY_SIZE, format, name);
-}
-
 bool record_default(const struct command_line *line, uint32_t *most)
 {
   const char *given = from_environment("FAIRLOCK_HISTORY");
@@ -93,8 +87,8 @@ static int ask_lasting(struct record *record, const struct word *key)
 
 static int ask_time(struct record *record, const struct entry_words *entry)
 {
-  char text[TIMES_KEY_SIZE];
-  const struct word key = {text, times_key(text, entry->name, strlen(entry->name))};
+  char text[BESIDE_KEY_SIZE];
+  const struct word key = {text, beside_key(text, TIMES_PREFIX, entry->name, strlen(entry->name))};
   record->answers += TIMES_REQUESTS;
   int status = times_ask(&record->query, &key, entry->kind, entry->ms);
   return status == FAIRLOCK_OK ? ask_lasting(record, &key) : status;
@@ -102,8 +96,9 @@ static int ask_time(struct record *record, const struct entry_words *entry)
 
 static int ask(struct record *record, const struct entry_words *entry)
 {
-  char key[RECORD_KEY_SIZE], most[16];
-  struct word words[QUERY_WORDS_MAX] = {{"XADD", 4}, {key, record_key(key, entry->name)}};
+  char key[BESIDE_KEY_SIZE], most[16];
+  size_t size = beside_key(key, RECORD_PREFIX, entry->name, strlen(entry->name));
+  struct word words[QUERY_WORDS_MAX] = {{"XADD", 4}, {key, size}};
   int count = 2;
   if (record->only_existing) {
     words[count++] = (struct word){"NOMKSTREAM", 10};

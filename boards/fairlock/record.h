@@ -17,12 +17,8 @@
 #define RECORD_ENTRIES      1000U
 #define RECORD_MOST_ENTRIES 1000000U
 
-/* The key of a history is this and the lock's name, in braces unless it has one; room for it. */
-#define RECORD_PREFIX   "fairlock:fairlock:history:"
-#define RECORD_KEY_SIZE (FAIRLOCK_NAME_MAX + 32)
-
-/* Writes the key of the history of the lock of that name. Returns its size. */
-size_t record_key(char key[RECORD_KEY_SIZE], const char *name);
+/* Of their keys; see beside_key(). */
+#define RECORD_PREFIX "fairlock:fairlock:history:"
 
 /* The names of the fields, of which the first says what has happened. Their values are text. */
 #define RECORD_BEGIN   "begin" /* a token: this hold has begun. Then id, waited, command, shared */

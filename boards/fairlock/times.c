@@ -24,16 +24,6 @@ const int64_t times_bounds[TIMES_BOUNDS] = {10,      30,      100,      300,    
 
 static const char *const kinds[TIMES_KINDS] = {[WAIT_TIMES] = "wait", [HOLD_TIMES] = "hold"};
 
-size_t times_key(char key[TIMES_KEY_SIZE], const char *name, size_t size)
-{
-  bool plain = memchr(name, '{', size) == NULL;
-  size_t used = (size_t)snprintf(key, TIMES_KEY_SIZE, TIMES_PREFIX "%s", plain ? "{" : "");
-  memcpy(key + used, name, size);
-  used += size;
-  if (plain) key[used++] = '}';
-  return used;
-}
-
 /* The bucket of a time, or of a bound. */
 static int bucket_of(int64_t ms)
 {
@@ -79,8 +69,8 @@ static void take(struct times *times, const char *field, int64_t number)
 
 int times_read(struct query *query, const char *name, size_t size, struct times *times)
 {
-  char key[TIMES_KEY_SIZE], field[32] = "";
-  const struct word words[] = {{"HGETALL", 7}, {key, times_key(key, name, size)}};
+  char key[BESIDE_KEY_SIZE], field[32] = "";
+  const struct word words[] = {{"HGETALL", 7}, {key, beside_key(key, TIMES_PREFIX, name, size)}};
   struct resp_event event;
   bool named = false;
   int failed = FAIRLOCK_OK;
@@ -92,9 +82,7 @@ int times_read(struct query *query, const char *name, size_t size, struct times 
     if (event.depth != 1) continue;
     bool text = event.type == RESP_BULK_STRING && !event.cut && event.data != NULL;
     int64_t number;
-    if (!named)
-      snprintf(field, sizeof field, "%.*s", text ? (int)event.size : 0,
-               text ? (const char *)event.data : "");
+    if (!named) query_copy(field, sizeof field, &event);
     else if (text && resp_parse_number(event.data, event.size, &number) && number >= 0 &&
              number <= MOST)
       take(times, field, number);

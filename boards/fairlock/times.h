@@ -23,12 +23,8 @@ struct times {
   int64_t sum_ms[TIMES_KINDS];
 };
 
-/* Room for the key, and what stands before the lock's name, which is in braces unless it has one. */
-#define TIMES_KEY_SIZE (FAIRLOCK_NAME_MAX + 32)
-#define TIMES_PREFIX   "fairlock:fairlock:times:"
-
-/* Writes the key of the lock of that name. Returns its size. */
-size_t times_key(char key[TIMES_KEY_SIZE], const char *name, size_t size);
+/* Of their keys; see beside_key(). */
+#define TIMES_PREFIX "fairlock:fairlock:times:"
 
 /* Adds TIMES_REQUESTS requests, each with one answer, that count a wait or a hold. Returns a status. */
 #define TIMES_REQUESTS 2
