@@ -497,15 +497,19 @@ static bool check_answer(const struct request *request, const struct audit *befo
   return good;
 }
 
-/* What comes before a holder: numbers that a client takes, but for a count that nobody can mean. */
+/*
+ * What comes before a holder: numbers that a client takes, but for a count that nobody can mean. How long
+ * the last hold of a free lock lasted may be -1: it is not known.
+ */
 static bool check_holder(size_t first)
 {
   bool good = true;
+  int64_t least[4] = {-2, 0, 0, redis.element[first].integer == -2 ? -1 : 0};
   for (size_t i = first; good && i < first + 4; i++) {
     const struct raw_element *number = &redis.element[i];
     good = CHECK(number->type == RESP_INTEGER);
     if (i == first + 2) continue;
-    good = good && CHECK(number->integer >= (i == first ? -2 : 0)) &&
+    good = good && CHECK(number->integer >= least[i - first]) &&
            CHECK(number->integer <= (int64_t)1 << 53);
   }
   return good;

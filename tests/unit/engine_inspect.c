@@ -4,8 +4,6 @@
  */
 #include "engine_tests.h"
 
-#include <stdlib.h>
-
 enum { REPORTS = 6 };
 
 static struct fairlock_report reports[REPORTS];
@@ -180,7 +178,9 @@ void test_inspect_last(void)
       continue;
     }
     CHECK_EQUAL(got->last.token, 42);
-    CHECK_EQUAL(got->last.lasted_ms, strtoll(rows[i].lasted, NULL, 10));
+    int64_t lasted_ms = 0;
+    CHECK(resp_parse_number((const uint8_t *)rows[i].lasted, strlen(rows[i].lasted), &lasted_ms));
+    CHECK_EQUAL(got->last.lasted_ms, lasted_ms);
     CHECK_BYTES(last_id, strlen(last_id), rows[i].id, strlen(rows[i].id));
     CHECK_BYTES(last_words, strlen(last_words), rows[i].words, strlen(rows[i].words));
   }
