@@ -627,7 +627,7 @@ int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t l
   return start_operation(client, handle, status);
 }
 
-int fairlock_prepare_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+int fairlock_client_prepare_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
@@ -643,7 +643,7 @@ int fairlock_start_release(struct fairlock *handle)
   return start_operation(client, handle, status);
 }
 
-int fairlock_prepare_release(struct fairlock *handle)
+int fairlock_client_prepare_release(struct fairlock *handle)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);

@@ -104,8 +104,8 @@ int fairlock_engine_inspect(struct fairlock *handle,
  * Of client.c: as fairlock_start_acquire() and fairlock_start_release(), by a task that calls
  * fairlock_wait() next. So the task inside fairlock_run() is not woken to receive the answer.
  */
-int fairlock_prepare_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
-int fairlock_prepare_release(struct fairlock *handle);
+int fairlock_client_prepare_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
+int fairlock_client_prepare_release(struct fairlock *handle);
 
 #ifdef __cplusplus
 }

@@ -71,6 +71,11 @@ static void write_id(struct resp_writer *writer, const struct fairlock *handle)
   fairlock_request_write_number(writer, ':', handle->number);
 }
 
+static void write_byte(struct resp_writer *writer, char byte, bool wanted)
+{
+  resp_write_raw(writer, &byte, wanted);
+}
+
 /* Writes the argument that common.lua describes. */
 static void write_words(struct resp_writer *writer, const struct fairlock_request *request)
 {
@@ -80,7 +85,7 @@ static void write_words(struct resp_writer *writer, const struct fairlock_reques
   if (request->mode > request->claim_ms)
     fairlock_request_write_number(writer, 'C', request->claim_ms);
   fairlock_request_write_number(writer, ' ', request->lease_ms);
-  resp_write_byte(writer, '+', request->renews);
+  write_byte(writer, '+', request->renews);
   if (request->token != 0) fairlock_request_write_number(writer, ' ', (int64_t)request->token);
 }
 
@@ -97,11 +102,11 @@ static void write_payload(struct resp_writer *writer, const struct fairlock *han
   }
   bool brace = braced(handle);
   resp_write_raw(writer, prefix, strlen(prefix));
-  resp_write_byte(writer, '{', brace);
+  write_byte(writer, '{', brace);
   resp_write_raw(writer, handle->name, handle->name_size);
-  resp_write_byte(writer, '}', brace);
+  write_byte(writer, '}', brace);
   if (prefix != fairlock_request_channel_prefix) return;
-  resp_write_byte(writer, ':', true);
+  write_byte(writer, ':', true);
   write_id(writer, handle);
 }
 

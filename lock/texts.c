@@ -24,7 +24,8 @@ static void unpack_part(struct resp_writer *writer, const PORT_FLASH uint8_t *pa
       waiting[count++] = fairlock_script_pairs[code][1];
       byte = fairlock_script_pairs[code][0];
     }
-    resp_write_byte(writer, byte, true);
+    const uint8_t unpacked = byte; /* that one stays in a register, without an address */
+    resp_write_raw(writer, &unpacked, 1);
   }
 }
 

@@ -33,11 +33,6 @@ void resp_write_raw(struct resp_writer *writer, const void *data, size_t size)
     writer->buffer[writer->used++] = *from++;
 }
 
-void resp_write_byte(struct resp_writer *writer, uint8_t byte, bool wanted)
-{
-  resp_write_raw(writer, &byte, wanted);
-}
-
 /*
  * Long division with 16-bit digits: on a 32-bit target, a 64-bit division would link a routine of
  * the compiler's that is larger than this whole file.

@@ -209,9 +209,6 @@ void resp_writer_init(struct resp_writer *writer, void *buffer, size_t size, siz
 /* Writes bytes as they are, for a payload put together from parts. */
 void resp_write_raw(struct resp_writer *writer, const void *data, size_t size);
 
-/* The same for one byte, if it is wanted. */
-void resp_write_byte(struct resp_writer *writer, uint8_t byte, bool wanted);
-
 /*
  * Writes type, number and CR LF: an integer, the head of an aggregate with that many elements
  * (pairs for a map), or the head of a payload of that many bytes, to be followed by

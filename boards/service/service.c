@@ -501,7 +501,7 @@ int fls_acquire(struct fls_lock *lock, uint32_t wait_ms, uint32_t lease_ms, int 
   int status = begin(lock, event);
   if (status != FAIRLOCK_OK) return status;
   status = event != 0 ? fairlock_start_acquire(&lock->own.handle, wait_ms, lease_ms)
-                      : fairlock_prepare_acquire(&lock->own.handle, wait_ms, lease_ms);
+                      : fairlock_client_prepare_acquire(&lock->own.handle, wait_ms, lease_ms);
   return note_token(lock, status);
 }
 
@@ -510,7 +510,7 @@ int fls_release(struct fls_lock *lock, int event)
   int status = begin(lock, event);
   if (status != FAIRLOCK_OK) return status;
   return event != 0 ? fairlock_start_release(&lock->own.handle)
-                    : fairlock_prepare_release(&lock->own.handle);
+                    : fairlock_client_prepare_release(&lock->own.handle);
 }
 
 int fls_cancel(struct fls_lock *lock)

@@ -7,6 +7,7 @@
  * what it was given.
  */
 #include "check.h"
+#include "engine.h"
 #include "fairlock.h"
 #include "fairlock_abandon.h"
 #include "fairlock_credentials.h"
@@ -518,6 +519,8 @@ static void test_take_out_without_blocking(void)
   hear(SUBSCRIBED("subscribe") QUEUED_UP RELEASED);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_CANCELLED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_PENDING); /* the same operation */
+  CHECK_EQUAL(client.engine.begun, 1);
   hear(SUBSCRIBED("unsubscribe") RELEASED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_OK);
 }
@@ -975,7 +978,19 @@ static void test_told_of_what_nobody_waits_for(void)
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
   says = BUSY;
   CHECK_EQUAL(fairlock_wait(&handle, FAIRLOCK_FOREVER), FAIRLOCK_BUSY);
+  /* prepared for a wait: nobody else need receive what comes */
+  says = HELD("6");
+  CHECK_EQUAL(fairlock_client_prepare_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
+  CHECK_EQUAL(client.engine.begun, 0);
+  CHECK_EQUAL(fairlock_wait(&handle, FAIRLOCK_FOREVER), FAIRLOCK_OK);
+  says = RELEASED;
+  CHECK_EQUAL(fairlock_client_prepare_release(&handle), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_wait(&handle, FAIRLOCK_FOREVER), FAIRLOCK_OK);
+  /* begun, and taken out before the end: one operation that nobody may wait for */
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
+  CHECK_EQUAL(client.engine.begun, 1);
   CHECK_EQUAL(fairlock_abandon(&handle, &rest), FAIRLOCK_OK);
+  CHECK_EQUAL(client.engine.begun, 0);
   CHECK_EQUAL(told, 2);
 }
 
@@ -1269,9 +1284,11 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_acquire(&handle, 10000, 1000), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 1000), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_client_prepare_acquire(&handle, 0, 1000), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_client_prepare_release(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_force_release(&handle, &anyone), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_ask_release(&handle, &anyone), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_FORKED);

@@ -16,11 +16,9 @@ static unsigned looks, bytes;
 struct fairlock *__real_fairlock_schedule_next(const struct fairlock *handle, bool below);
 bool __real_fairlock_handle_on_tick(struct fairlock *handle);
 void __real_resp_write_raw(struct resp_writer *writer, const void *data, size_t size);
-void __real_resp_write_byte(struct resp_writer *writer, uint8_t byte, bool wanted);
 struct fairlock *__wrap_fairlock_schedule_next(const struct fairlock *handle, bool below);
 bool __wrap_fairlock_handle_on_tick(struct fairlock *handle);
 void __wrap_resp_write_raw(struct resp_writer *writer, const void *data, size_t size);
-void __wrap_resp_write_byte(struct resp_writer *writer, uint8_t byte, bool wanted);
 
 struct fairlock *__wrap_fairlock_schedule_next(const struct fairlock *handle, bool below)
 {
@@ -38,12 +36,6 @@ void __wrap_resp_write_raw(struct resp_writer *writer, const void *data, size_t 
 {
   bytes += (unsigned)size;
   __real_resp_write_raw(writer, data, size);
-}
-
-void __wrap_resp_write_byte(struct resp_writer *writer, uint8_t byte, bool wanted)
-{
-  bytes += wanted;
-  __real_resp_write_byte(writer, byte, wanted);
 }
 
 /* That many handles, which wait with the same limit, for a lease that is not renewed. */
