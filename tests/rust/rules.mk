@@ -16,7 +16,8 @@ tests/rust/test_crate.sh: | $(RUST_ALONE) $(BUILD)/tls/certificates/made $(BUILD
 # On a Cortex-M3, with Debian's Rust: its `core` is compiled, too.
 RUST_FIRMWARE := $(BUILD)/rust/firmware/thumbv7m-none-eabi/release/fairlock-firmware
 $(call needs,tests/rust/test_firmware.sh,$(RUST_FIRMWARE) qemu-system-arm $(BUILD)/redis-server)
-$(call needs,$(RUST_FIRMWARE),compiler/cargo compiler/arm-none-eabi-gcc rust-web-src)
+# Debian's, also beside a Rust without this target.
+$(call needs,$(RUST_FIRMWARE),cargo-web rustc-web rust-web-src compiler/arm-none-eabi-gcc)
 tests/rust/test_firmware.sh: | all $(RUST_FIRMWARE) $(RUST_DRIVER) $(BUILD)/redis-server
 
 $(RUST_FIRMWARE): $(BUILD)/rust/fairlock-$(VERSION).crate $(wildcard boards/rust/firmware/*.* boards/rust/firmware/*/*)
