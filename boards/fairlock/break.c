@@ -34,7 +34,8 @@ struct breaking {
   const char *name;
   char *shown;                 /* the name, printable */
   const char *reason;          /* --reason; NULL: not given */
-  char words[256];             /* who does it, and why */
+  char who[64];                /* USER@HOST */
+  char words[256];             /* that, and why */
   const char *token;           /* --token, before it is parsed; NULL: not given */
   struct fairlock_target hold; /* that the command line names; after mean(), one of those meant */
   bool ask, yes;
@@ -46,7 +47,6 @@ struct breaking {
   size_t asked_count;
   bool readable; /* the library could read the lock's keys */
   struct record record;
-  char who[64]; /* user@host */
 };
 
 static const struct option_row options[] = {
@@ -241,16 +241,6 @@ static void record_broken(struct breaking *breaking, const struct holder *ended)
   record_write(&breaking->record, address);
 }
 
-/* Who we are: it goes with what we do, and proves nothing. */
-static void find_who(char *who, size_t size)
-{
-  struct utsname host;
-  const char *user = from_environment("SUDO_USER");
-  if (user == NULL) user = from_environment("USER");
-  snprintf(who, size, "%.31s@%.31s", user != NULL ? user : "?",
-           uname(&host) == 0 ? host.nodename : "?");
-}
-
 /*
  * Without FAIRLOCK_HISTORY the history is written to only if there is one; and not by a user of the
  * URL, whose rights may be for less: the server would log that it has refused the attempt.
@@ -261,7 +251,6 @@ static int prepare_record(struct breaking *breaking, const struct command_line *
   if (!record_default(line, &record->most)) return EXIT_USAGE;
   record->only_existing = record->most == 0;
   if (record->only_existing && breaking->session.config.user == NULL) record->most = RECORD_ENTRIES;
-  find_who(breaking->who, sizeof breaking->who);
   return record_prepare(record, &breaking->session, line);
 }
 
@@ -424,24 +413,29 @@ static bool parse_token(const struct command_line *line, const char *text, uint6
 
 /*
  * USER@HOST, which is a claim, as anybody may send anything: words of FORMAT.md have no white space there,
- * and do not begin with a digit.
+ * and do not begin with a digit. Behind sudo, the user is the one who called that.
  */
-static void name_ourselves(struct breaking *breaking)
+static void find_who(char *who, size_t size)
 {
   struct utsname host;
-  const struct passwd *user = getpwuid(geteuid());
+  const struct passwd *entry = getpwuid(geteuid());
   const char *place = uname(&host) == 0 ? host.nodename : "";
-  char *words = breaking->words;
-  int size = snprintf(words, 64, "%.31s@%.*s", user != NULL ? user->pw_name : "",
-                      (int)strcspn(place, "."), place);
-  if (size > 63) size = 63;
-  for (char *at = words; *at != 0; at++) {
-    if (*at == ' ' || (*at >= '\t' && *at <= '\r') || (at == words && *at >= '0' && *at <= '9'))
+  const char *user = from_environment("SUDO_USER");
+  if (user == NULL) user = entry != NULL ? entry->pw_name : "";
+  snprintf(who, size, "%.31s@%.*s", user, (int)strcspn(place, "."), place);
+  for (char *at = who; *at != 0; at++) {
+    if (*at == ' ' || (*at >= '\t' && *at <= '\r') || (at == who && *at >= '0' && *at <= '9'))
       *at = '_';
   }
-  if (breaking->reason != NULL)
-    snprintf(words + size, sizeof breaking->words - (size_t)size, " %s", breaking->reason);
-  breaking->hold.words = words;
+}
+
+static void name_ourselves(struct breaking *breaking)
+{
+  const char *reason = breaking->reason;
+  find_who(breaking->who, sizeof breaking->who);
+  snprintf(breaking->words, sizeof breaking->words, "%s%s%s", breaking->who,
+           reason != NULL ? " " : "", reason != NULL ? reason : "");
+  breaking->hold.words = breaking->words;
 }
 
 static int settle(struct breaking *breaking, const struct command_line *line)

@@ -29,7 +29,7 @@ on build-2 "$fairlock" run --on-lost kill nightly-db sleep 60 2>"$dir/err" &
 sleep 0.7
 on db-3 "$fairlock" run nightly-db sleep 0.9 &
 sleep 1.5
-(USER=anna on ops-1 "$fairlock" break --yes --reason 'stuck on NFS' nightly-db >"$dir/out")
+(SUDO_USER=anna on ops-1 "$fairlock" break --yes --reason 'stuck on NFS' nightly-db >"$dir/out")
 sleep 1.6
 on web-7 "$fairlock" run --lease 3 nightly-db sleep 60 2>"$dir/err" &
 crashing=$!

@@ -12,7 +12,7 @@ fairlock=${FAIRLOCK:-$build/fairlock} # test_plain.sh has another one
 version=$(sed -n 's/^#define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/fairlock.h)
 top=$(mktemp -d)
 failed=0
-unset FAIRLOCK_URL FAIRLOCK_PASSWORD FAIRLOCK_ID FAIRLOCK_CACERT FAIRLOCK_CACERTDIR FAIRLOCK_CERT FAIRLOCK_KEY FAIRLOCK_SNI
+unset SUDO_USER FAIRLOCK_URL FAIRLOCK_PASSWORD FAIRLOCK_ID FAIRLOCK_CACERT FAIRLOCK_CACERTDIR FAIRLOCK_CERT FAIRLOCK_KEY FAIRLOCK_SNI
 
 # started PID: when it has started, by which it is told from a later process with the same id
 started() {

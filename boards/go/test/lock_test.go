@@ -408,10 +408,15 @@ func TestAsked(t *testing.T) {
 			t.Fatal("it was not asked")
 		}
 	}
-	out, err := exec.Command(build(t, "fairlock"), "break", "--ask", "--url", s.url(), "asked").CombinedOutput()
-	if err != nil {
+	command := exec.Command(build(t, "fairlock"), "break", "--ask", "--reason", "an update", "--url", s.url(), "asked")
+	command.Env = append(os.Environ(), "SUDO_USER=anna")
+	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
+	host, _ := os.Hostname()
+	short, _, _ := strings.Cut(host, ".")
+	asked("anna@" + short + " an update")
+	s.ask("PUBLISH", "redisson_lock__channel:{asked}:"+hold.ID(), fmt.Sprint(hold.Token()))
 	asked("")
 	s.ask("PUBLISH", "redisson_lock__channel:{asked}:"+hold.ID(), fmt.Sprint(hold.Token(), " operator an update"))
 	asked("operator an update")
