@@ -349,6 +349,11 @@ test_many_locks() {
 
 # What runs with --history have waited and held, by lock, also while it is free. A history that is cut does not make it
 # less, nor is a run without --history counted. One that was killed has waited; one that gives up, too.
+# counted WAITS: so many of the lock a are in its histogram
+counted() {
+  lists && [ "$(values history_wait_seconds_count)" = "lock=a $1;" ]
+}
+
 test_of_the_history() {
   lists
   ! grep history_ "$dir/samples" || fail 'there is no history'
@@ -371,6 +376,7 @@ test_of_the_history() {
   [ "$(wc -l <"$dir/buckets")" = 16 ] || fail "$(cat "$dir/buckets")"
   run --history a sleep 60 &
   eventually held a
+  eventually counted 6.0
   kill -9 $!
   eventually unheld a
   lists
